@@ -13,6 +13,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
@@ -29,20 +30,9 @@ const (
 	maxNamed = 10
 )
 
-// setEvent is an event about a set.
-type setEvent struct {
-	// kind is Normal or Warning.
-	kind   string
-	reason string
-	// action keeps events apart: the recorder folds events of equal kind, reason and action into a series within six
-	// minutes and keeps the note of the first.
-	action string
-	note   string
-}
-
-func (r *Reconciler) record(policySet *v1alpha1.AutoscalingPolicySet, events []setEvent) {
+func (r *Reconciler) record(policySet *v1alpha1.AutoscalingPolicySet, events []report.Event) {
 	for _, e := range events {
-		r.config.Recorder.Eventf(policySet, nil, e.kind, e.reason, e.action, "%s", plan.Shorten(e.note, maxNote))
+		r.config.Recorder.Eventf(policySet, nil, e.Type, e.Reason, e.Action, "%s", plan.Shorten(e.Note, maxNote))
 	}
 }
 
@@ -67,15 +57,15 @@ func newWritten(actions set.Actions, applied, deleted []bool) written {
 }
 
 // events are one for all created and one for all deleted policies: there may be 1000.
-func (w written) events() []setEvent {
-	var all []setEvent
+func (w written) events() []report.Event {
+	var all []report.Event
 	for _, some := range []struct {
 		reason, verb string
 		names        []string
 	}{{reasonCreated, "Create", w.created}, {reasonDeleted, "Delete", w.deleted}} {
 		if len(some.names) > 0 {
-			all = append(all, setEvent{
-				kind: corev1.EventTypeNormal, reason: some.reason, action: some.verb + some.names[0], note: named(some.names),
+			all = append(all, report.Event{
+				Type: corev1.EventTypeNormal, Reason: some.reason, Action: some.verb + some.names[0], Note: named(some.names),
 			})
 		}
 	}
@@ -92,7 +82,7 @@ func named(names []string) string {
 }
 
 // conditionEvents report that Ready turned False, or stayed False for another reason, or turned True again.
-func conditionEvents(before, after v1alpha1.AutoscalingPolicySetStatus) []setEvent {
+func conditionEvents(before, after v1alpha1.AutoscalingPolicySetStatus) []report.Event {
 	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
 	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	switch {
@@ -101,8 +91,8 @@ func conditionEvents(before, after v1alpha1.AutoscalingPolicySetStatus) []setEve
 	case was != nil && was.Status == is.Status && (was.Reason == is.Reason || is.Status == metav1.ConditionTrue):
 		return nil
 	case is.Status == metav1.ConditionTrue:
-		return []setEvent{{corev1.EventTypeNormal, is.Reason, "CheckReady", is.Message}}
+		return []report.Event{{corev1.EventTypeNormal, is.Reason, "CheckReady", is.Message}}
 	default:
-		return []setEvent{{corev1.EventTypeWarning, is.Reason, "CheckReady", is.Message}}
+		return []report.Event{{corev1.EventTypeWarning, is.Reason, "CheckReady", is.Message}}
 	}
 }

@@ -136,14 +136,3 @@ func (c *clusters) resolve(ctx context.Context, namespace string, pulsar PulsarS
 	cluster.Access, err = c.credentials.Resolve(ctx, connection, plan)
 	return cluster, err
 }
-
-// same reports whether two policies that name the same function of a worker mean the same cluster; true for policies of
-// objects in Kubernetes. It makes no request, because the policies alone name the cluster.
-func (c *clusters) same(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
-	if a.Spec.PulsarFunctionRef.Name == "" || b.Spec.PulsarFunctionRef.Name == "" {
-		return true
-	}
-	one, _ := c.find(ctx, a.Spec.Pulsar, types.NamespacedName{}) // an invalid URL is empty
-	other, _ := c.find(ctx, b.Spec.Pulsar, types.NamespacedName{})
-	return one.AdminURL == other.AdminURL
-}

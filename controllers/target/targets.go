@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -100,7 +101,12 @@ func (t *Targets) Invalidate(cluster backlog.Cluster) { t.clusters.invalidate(cl
 // SameCluster reports whether two policies that name the same function of a worker mean the same cluster; true for
 // policies of objects in Kubernetes. It makes no request, because the policies alone name the cluster.
 func (t *Targets) SameCluster(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
-	return t.clusters.same(ctx, a, b)
+	if a.Spec.PulsarFunctionRef.Name == "" || b.Spec.PulsarFunctionRef.Name == "" {
+		return true
+	}
+	one, _ := t.clusters.find(ctx, a.Spec.Pulsar, types.NamespacedName{}) // an invalid URL is empty
+	other, _ := t.clusters.find(ctx, b.Spec.Pulsar, types.NamespacedName{})
+	return one.AdminURL == other.AdminURL
 }
 
 // Forget drops cached values that no caller has requested lately.

@@ -18,12 +18,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// unknownReasons maps the error of a missing reading to the reason of the condition.
-func unknownReasons() []struct {
-	err    error
-	reason string
-} {
-	return []struct {
+// UnknownReason is the condition reason for a missing reading.
+func UnknownReason(err error) string {
+	for _, row := range []struct {
 		err    error
 		reason string
 	}{
@@ -45,12 +42,7 @@ func unknownReasons() []struct {
 		{backlog.ErrImplausible, v1alpha1.ReasonImplausibleAnswer},
 		{backlog.ErrUnsupported, v1alpha1.ReasonUnsupported},
 		{backlog.ErrTooManyTopics, v1alpha1.ReasonTooManyTopics},
-	}
-}
-
-// UnknownReason is the condition reason for a missing reading.
-func UnknownReason(err error) string {
-	for _, row := range unknownReasons() {
+	} {
 		if errors.Is(err, row.err) {
 			return row.reason
 		}
@@ -64,20 +56,20 @@ func backlogKnown(o plan.Observed) metav1.Condition {
 	case o.NothingToDecide():
 		return notChecked()
 	case partlyKnown(o.Reading):
-		return no(v1alpha1.ReasonPartialAnswer, partialAnswer(o.Reading))
+		return No(v1alpha1.ReasonPartialAnswer, partialAnswer(o.Reading))
 	case outdated(o.Measured, o.Now) != nil:
-		return no(v1alpha1.ReasonStale, outdated(o.Measured, o.Now).Error())
+		return No(v1alpha1.ReasonStale, outdated(o.Measured, o.Now).Error())
 	case unsupported(o) != nil:
-		return no(v1alpha1.ReasonUnsupported, unsupported(o).Error())
+		return No(v1alpha1.ReasonUnsupported, unsupported(o).Error())
 	case o.Unknown == nil && o.Reading != nil && o.Reading.PushRefused != nil:
-		return yes(v1alpha1.ReasonPushRefused, wholeAnswer(o.Target)+
+		return Yes(v1alpha1.ReasonPushRefused, wholeAnswer(o.Target)+
 			"; brokers do not report its first message, for which it is polled: "+o.Reading.PushRefused.Error())
 	case o.Unknown == nil:
-		return yes(v1alpha1.ReasonMeasured, wholeAnswer(o.Target))
+		return Yes(v1alpha1.ReasonMeasured, wholeAnswer(o.Target))
 	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):
-		return unsure(UnknownReason(o.Unknown), o.Unknown.Error())
+		return Unsure(UnknownReason(o.Unknown), o.Unknown.Error())
 	default:
-		return no(UnknownReason(o.Unknown), o.Unknown.Error())
+		return No(UnknownReason(o.Unknown), o.Unknown.Error())
 	}
 }
 
@@ -144,27 +136,27 @@ func subscriptionVerified(o outcome) metav1.Condition {
 	name, target := o.Target.Subscription.Name, o.Target
 	switch sharers := sharers(o); {
 	case target.NeverAcknowledges:
-		return no(v1alpha1.ReasonNeverAcknowledged, "the window function never acknowledges messages, so its backlog only "+
+		return No(v1alpha1.ReasonNeverAcknowledged, "the window function never acknowledges messages, so its backlog only "+
 			"grows and does not show its load: "+acknowledgementFix(target))
 	case len(sharers) > 0:
-		return no(v1alpha1.ReasonSubscriptionShared, fmt.Sprintf("subscription %q is consumed by %s too, so each takes a "+
+		return No(v1alpha1.ReasonSubscriptionShared, fmt.Sprintf("subscription %q is consumed by %s too, so each takes a "+
 			"part of one backlog and would be scaled for all of it: %s", name, strings.Join(sharers, ", "),
 			separateSubscriptionFix(o.Policy.Spec)))
 	case o.Reading == nil && o.Unknown != nil && !errors.Is(o.Unknown, backlog.ErrNoData):
-		return unsure(v1alpha1.ReasonPending, "the broker's report is unknown, see condition BacklogKnown")
+		return Unsure(v1alpha1.ReasonPending, "the broker's report is unknown, see condition BacklogKnown")
 	case o.Reading == nil:
-		return unsure(v1alpha1.ReasonPending, "the broker has not reported the subscription yet")
+		return Unsure(v1alpha1.ReasonPending, "the broker has not reported the subscription yet")
 	case o.Reading.Type == backlog.NoType || o.Reading.Type == "":
-		return unsure(v1alpha1.ReasonNoConsumerSeen, "no consumer has connected to the subscription since the broker loaded "+
+		return Unsure(v1alpha1.ReasonNoConsumerSeen, "no consumer has connected to the subscription since the broker loaded "+
 			"its topics")
 	case o.Reading.Type != target.SubscriptionType || o.Reading.OtherType != "":
-		return no(v1alpha1.ReasonSubscriptionDiffers, typeMismatch(o))
+		return No(v1alpha1.ReasonSubscriptionDiffers, typeMismatch(o))
 	case o.surplus() > 0:
-		return no(v1alpha1.ReasonSurplusConsumers, surplusConsumers(o))
+		return No(v1alpha1.ReasonSurplusConsumers, surplusConsumers(o))
 	case unconnected(o):
-		return no(v1alpha1.ReasonMissingConsumers, missingConsumers(o.Observed))
+		return No(v1alpha1.ReasonMissingConsumers, missingConsumers(o.Observed))
 	default:
-		return yes(v1alpha1.ReasonVerified, fmt.Sprintf("the broker reports subscription %q of type %s", name,
+		return Yes(v1alpha1.ReasonVerified, fmt.Sprintf("the broker reports subscription %q of type %s", name,
 			o.Reading.Type))
 	}
 }

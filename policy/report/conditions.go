@@ -81,16 +81,18 @@ func SetCondition(conditions *[]metav1.Condition, c metav1.Condition, generation
 	meta.SetStatusCondition(conditions, c)
 }
 
-// yes, no and unsure are a condition that is True, False or Unknown.
-func yes(reason, message string) metav1.Condition {
+// Yes is a condition that is True; its type is set later.
+func Yes(reason, message string) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionTrue, Reason: reason, Message: message}
 }
 
-func no(reason, message string) metav1.Condition {
+// No is False.
+func No(reason, message string) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
 }
 
-func unsure(reason, message string) metav1.Condition {
+// Unsure is Unknown.
+func Unsure(reason, message string) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionUnknown, Reason: reason, Message: message}
 }
 
@@ -101,12 +103,12 @@ func withoutTarget(o plan.Observed) bool {
 
 func targetFound(o plan.Observed) metav1.Condition {
 	if o.NothingToDecide() {
-		return no(o.Violation.Reason, o.Violation.Message)
+		return No(o.Violation.Reason, o.Violation.Message)
 	}
 	if missing := childMissing(o); missing != nil {
 		return *missing
 	}
-	return yes(v1alpha1.ReasonFound, plan.Name(o.Policy.Spec)+" exists and can be scaled")
+	return Yes(v1alpha1.ReasonFound, plan.Name(o.Policy.Spec)+" exists and can be scaled")
 }
 
 func (o outcome) autoscalerApplied() metav1.Condition {
@@ -115,26 +117,26 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 	case o.NothingToDecide():
 		return notChecked()
 	case o.Violation != nil:
-		return no(o.Violation.Reason, o.Violation.Message)
+		return No(o.Violation.Reason, o.Violation.Message)
 	case o.applyFailed != nil:
-		return unsure(v1alpha1.ReasonApplyFailed, retrying+o.applyFailed.Error())
+		return Unsure(v1alpha1.ReasonApplyFailed, retrying+o.applyFailed.Error())
 	case o.scaleFailed != nil:
-		return unsure(v1alpha1.ReasonScaleFailed, retrying+o.scaleFailed.Error())
+		return Unsure(v1alpha1.ReasonScaleFailed, retrying+o.scaleFailed.Error())
 	case !o.Applies():
-		return yes(o.notApplied())
+		return Yes(o.notApplied())
 	case byKEDA(o.Observed) != nil:
 		return *byKEDA(o.Observed)
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
-		return yes(v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason)
+		return Yes(v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason)
 	case o.Autoscaler == nil && !o.Target.MayHaveAutoscaler(o.Limited().Spec):
-		return unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is "+
+		return Unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is "+
 			"created when they may change: "+o.Target.Frozen.Message)
 	case o.Autoscaler == nil && o.Unknown != nil:
-		return unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler is created after the first answer from Pulsar")
+		return Unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler is created after the first answer from Pulsar")
 	case o.Autoscaler != nil && !plan.ToleranceHonoured(o.Autoscaler):
-		return yes(v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped)
+		return Yes(v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped)
 	default:
-		return yes(v1alpha1.ReasonApplied, "HorizontalPodAutoscaler "+plan.AutoscalerName(o.Policy.Name)+" is up to date")
+		return Yes(v1alpha1.ReasonApplied, "HorizontalPodAutoscaler "+plan.AutoscalerName(o.Policy.Name)+" is up to date")
 	}
 }
 
@@ -171,7 +173,7 @@ const toleranceIsDropped = "this Kubernetes version drops the tolerance of a Hor
 
 // notChecked is a condition that follows from the target.
 func notChecked() metav1.Condition {
-	return unsure(v1alpha1.ReasonNotChecked, "the target must be found first")
+	return Unsure(v1alpha1.ReasonNotChecked, "the target must be found first")
 }
 
 // scalesWithoutRestart warns of targets that restart their replicas when the number changes, or the calls of removed
@@ -186,11 +188,11 @@ func scalesWithoutRestart(o outcome) metav1.Condition {
 		for _, d := range o.Target.Disturbances {
 			messages = append(messages, d.Message)
 		}
-		return no(o.Target.Disturbances[0].Reason, strings.Join(messages, "; "))
+		return No(o.Target.Disturbances[0].Reason, strings.Join(messages, "; "))
 	case interrupted != "":
-		return no(v1alpha1.ReasonGracePeriodTooShort, interrupted)
+		return No(v1alpha1.ReasonGracePeriodTooShort, interrupted)
 	default:
-		return yes(v1alpha1.ReasonUndisturbed, "a change of the number of replicas restarts none that run")
+		return Yes(v1alpha1.ReasonUndisturbed, "a change of the number of replicas restarts none that run")
 	}
 }
 
@@ -204,7 +206,7 @@ func childMissing(o plan.Observed) *metav1.Condition {
 	child := fmt.Sprintf("%s %s-%s", missing.Component.Kind, mesh.Name, missing.Component.Name)
 	entry := fmt.Sprintf("entry %s in spec.%s of %s %s", missing.Component.Name, plan.MeshList(missing.Component.Kind),
 		plan.KindFunctionMesh, mesh.Name)
-	c := unsure(v1alpha1.ReasonMeshBlocked, "")
+	c := Unsure(v1alpha1.ReasonMeshBlocked, "")
 	if o.Target.OwnChildMissing(o.Policy.Spec) {
 		c.Reason = v1alpha1.ReasonChildMissing
 	}

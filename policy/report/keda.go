@@ -28,9 +28,9 @@ func byKEDA(o plan.Observed) *metav1.Condition {
 	var c metav1.Condition
 	switch v := plan.KEDARemoval(o); {
 	case v != nil && v.Reason == v1alpha1.ReasonScaledObjectStays:
-		c = no(v.Reason, v.Message)
+		c = No(v.Reason, v.Message)
 	case v != nil:
-		c = unsure(v.Reason, v.Message)
+		c = Unsure(v.Reason, v.Message)
 	case o.Actuator.Type != v1alpha1.ActuatorKEDA:
 		return nil
 	default:
@@ -43,25 +43,25 @@ func scaledObjectApplied(o plan.Observed) metav1.Condition {
 	name, exists := plan.AutoscalerName(o.Policy.Name), o.OwnScaledObject() != nil
 	switch {
 	case plan.SwitchedOff(o) != nil:
-		return yes(v1alpha1.ReasonSwitchedOff, "there is no ScaledObject while replicas are 0, since KEDA would raise them")
+		return Yes(v1alpha1.ReasonSwitchedOff, "there is no ScaledObject while replicas are 0, since KEDA would raise them")
 	case !plan.MayHaveScaledObject(o):
-		return unsure(v1alpha1.ReasonPending, "KEDA would bring the replicas within bounds, so the ScaledObject is created "+
+		return Unsure(v1alpha1.ReasonPending, "KEDA would bring the replicas within bounds, so the ScaledObject is created "+
 			"when they may change: "+o.Target.Frozen.Message)
 	case exists && o.KEDAAutoscaler != nil && !plan.ToleranceHonoured(o.KEDAAutoscaler):
-		return yes(v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped)
+		return Yes(v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped)
 	case exists:
-		return yes(v1alpha1.ReasonApplied, "ScaledObject "+name+" is up to date")
+		return Yes(v1alpha1.ReasonApplied, "ScaledObject "+name+" is up to date")
 	case o.Unknown != nil:
-		return unsure(v1alpha1.ReasonPending, "the ScaledObject is created after the first decision")
+		return Unsure(v1alpha1.ReasonPending, "the ScaledObject is created after the first decision")
 	default:
-		return unsure(v1alpha1.ReasonPending, "the ScaledObject is created when HorizontalPodAutoscaler "+name+" is deleted")
+		return Unsure(v1alpha1.ReasonPending, "the ScaledObject is created when HorizontalPodAutoscaler "+name+" is deleted")
 	}
 }
 
 // kedaScales reports whether KEDA scales, in KEDA's words. The target has replicas.
 func kedaScales(o plan.Observed) metav1.Condition {
 	live, hpa := o.OwnScaledObject(), o.KEDAAutoscaler
-	c := unsure(v1alpha1.ReasonPending, "KEDA has not reconciled the ScaledObject yet")
+	c := Unsure(v1alpha1.ReasonPending, "KEDA has not reconciled the ScaledObject yet")
 	if live == nil {
 		return c
 	}
@@ -69,10 +69,10 @@ func kedaScales(o plan.Observed) metav1.Condition {
 	ready, fallback, active := reported(kedaReady), reported(kedaFallback), reported(kedaActive)
 	switch {
 	case ready != nil && ready.Status == metav1.ConditionFalse:
-		c = no(cmp.Or(ready.Reason, v1alpha1.ReasonPending), fmt.Sprintf("KEDA reports for ScaledObject %s: %s", live.Name,
+		c = No(cmp.Or(ready.Reason, v1alpha1.ReasonPending), fmt.Sprintf("KEDA reports for ScaledObject %s: %s", live.Name,
 			ready.Message))
 	case fallback != nil && fallback.Status == metav1.ConditionTrue:
-		c = no(v1alpha1.ReasonFallback, fmt.Sprintf("KEDA gets no answer from the scaler and holds the replicas (fallback), "+
+		c = No(v1alpha1.ReasonFallback, fmt.Sprintf("KEDA gets no answer from the scaler and holds the replicas (fallback), "+
 			"see the events of ScaledObject %s: %s", live.Name, fallback.Message))
 	case hpa != nil:
 		c = mirrored(o.Policy, c, hpa.Status.Conditions)

@@ -21,32 +21,25 @@ import (
 // change until the opposite has lasted as long. Its messages have no numbers of the load: each change of a condition is
 // a write.
 func (o outcome) objectiveMet(trouble *metav1.Condition, limited metav1.Condition) metav1.Condition {
-	c := metav1.Condition{
-		Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotChecked,
-	}
 	switch {
 	case o.decision == nil && trouble != nil && lastObjective(o.Policy) == metav1.ConditionFalse:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, trouble.Reason, unknownObjective
-		return c
+		return No(trouble.Reason, unknownObjective)
 	case o.decision == nil:
-		c.Message = "there is no decision"
-		return c
+		return Unsure(v1alpha1.ReasonNotChecked, "there is no decision")
 	case o.Target.NeverAcknowledges:
-		c.Reason = v1alpha1.ReasonNeverAcknowledged
-		c.Message = "a window function leaves its messages in the backlog, which does not show how long they wait"
-		return c
+		return Unsure(v1alpha1.ReasonNeverAcknowledged,
+			"a window function leaves its messages in the backlog, which does not show how long they wait")
 	}
-	switch c.Status = meetsObjective(o); {
-	case c.Status == metav1.ConditionTrue:
-		c.Reason, c.Message = v1alpha1.ReasonWithinObjective, "messages meet the latency objective"
-	case c.Status == metav1.ConditionFalse:
-		c.Reason, c.Message = o.missedReason(trouble, limited)
+	switch status := meetsObjective(o); {
+	case status == metav1.ConditionTrue:
+		return Yes(v1alpha1.ReasonWithinObjective, "messages meet the latency objective")
+	case status == metav1.ConditionFalse:
+		return No(o.missedReason(trouble, limited))
 	case o.Reading == nil:
-		c.Message = "the backlog must be known first"
+		return Unsure(v1alpha1.ReasonNotChecked, "the backlog must be known first")
 	default:
-		c.Reason, c.Message = v1alpha1.ReasonPending, "it is measured for 30 s whether messages meet the latency objective"
+		return Unsure(v1alpha1.ReasonPending, "it is measured for 30 s whether messages meet the latency objective")
 	}
-	return c
 }
 
 // unknownObjective is the message of an objective that was missed when it was last known.
@@ -183,14 +176,11 @@ const (
 // objectiveAchievable warns of an objective that is shorter than the time until new replicas consume. The controller
 // still scales: a slow rise of the load is within the headroom.
 func (o outcome) objectiveAchievable() metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionObjectiveAchievable, Status: metav1.ConditionUnknown}
 	switch {
 	case o.decision == nil:
-		c.Reason, c.Message = v1alpha1.ReasonNotChecked, "there is no decision"
-		return c
+		return Unsure(v1alpha1.ReasonNotChecked, "there is no decision")
 	case o.start.Count < learnedStarts:
-		c.Reason, c.Message = v1alpha1.ReasonPending, "the time that a replica takes to start is not learned yet"
-		return c
+		return Unsure(v1alpha1.ReasonPending, "the time that a replica takes to start is not learned yet")
 	}
 	start := time.Duration(o.start.Seconds * float64(time.Second)).Round(time.Second)
 	needed, sync := start+pollInterval(o.Measured), ""
@@ -200,21 +190,18 @@ func (o outcome) objectiveAchievable() metav1.Condition {
 	}
 	objective := policy.LatencyObjective(o.Policy.Spec)
 	enough := time.Duration(achievableMargin * float64(needed))
-	last := meta.FindStatusCondition(o.Policy.Status.Conditions, c.Type)
-	if needed <= objective && (last == nil || last.Status != metav1.ConditionFalse || enough <= objective) {
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonAchievable
-		c.Message = "latencyObjective leaves time for new replicas to start"
-		return c
+	short := meta.IsStatusConditionFalse(o.Policy.Status.Conditions, v1alpha1.ConditionObjectiveAchievable)
+	if needed <= objective && (!short || enough <= objective) {
+		return Yes(v1alpha1.ReasonAchievable, "latencyObjective leaves time for new replicas to start")
 	}
 	when := "when the load rises fast"
 	if policy.MinReplicas(o.Policy.Spec) == 0 && !o.Target.NeverZero {
 		when += " or replicas wake from zero"
 	}
-	c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonObjectiveTooShort
-	c.Message = fmt.Sprintf("replicas consume %s after they are needed (start %s, poll interval %s%s), and "+
-		"latencyObjective is %s: messages wait longer %s. Set latencyObjective to %s or more, or make replicas start faster",
+	return No(v1alpha1.ReasonObjectiveTooShort, fmt.Sprintf("replicas consume %s after they are needed (start %s, poll "+
+		"interval %s%s), and latencyObjective is %s: messages wait longer %s. Set latencyObjective to %s or more, or make "+
+		"replicas start faster",
 		duration.HumanDuration(needed), duration.HumanDuration(start), duration.HumanDuration(pollInterval(o.Measured)), sync,
 		duration.HumanDuration(objective), when,
-		duration.HumanDuration((enough+recommendedStep-1).Truncate(recommendedStep))) + fasterStart(o.lastStart)
-	return c
+		duration.HumanDuration((enough+recommendedStep-1).Truncate(recommendedStep)))+fasterStart(o.lastStart))
 }

@@ -46,15 +46,15 @@ func (o outcome) ready(trouble, active *metav1.Condition, objective, limited met
 	var c metav1.Condition
 	switch {
 	case o.Paused() != "":
-		c = yes(v1alpha1.ReasonPaused, o.Paused())
+		c = Yes(v1alpha1.ReasonPaused, o.Paused())
 	case trouble != nil:
 		return *trouble
 	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
-		c = yes(v1alpha1.ReasonRecommending, "mode is Recommend: decisions are shown and not carried out")
+		c = Yes(v1alpha1.ReasonRecommending, "mode is Recommend: decisions are shown and not carried out")
 	case active != nil && active.Reason == v1alpha1.ReasonScaledToZero:
-		c = yes(v1alpha1.ReasonScaledToZero, active.Message)
+		c = Yes(v1alpha1.ReasonScaledToZero, active.Message)
 	default:
-		c = yes(v1alpha1.ReasonScaling, o.progress())
+		c = Yes(v1alpha1.ReasonScaling, o.progress())
 	}
 	switch {
 	case objective.Status == metav1.ConditionFalse:
@@ -86,23 +86,23 @@ func (o outcome) scalingLimited() metav1.Condition {
 	d := o.decision
 	switch {
 	case d == nil || o.Paused() != "":
-		return unsure(v1alpha1.ReasonNotChecked, "there is no decision")
+		return Unsure(v1alpha1.ReasonNotChecked, "there is no decision")
 	case o.Reading == nil:
-		return unsure(v1alpha1.ReasonNotChecked, "the backlog must be known first")
+		return Unsure(v1alpha1.ReasonNotChecked, "the backlog must be known first")
 	case d.Hold != nil && externalLimit(d.Hold.Reason):
-		return yes(v1alpha1.ReasonExternalLimit, "more replicas would process no more messages ("+d.Hold.Reason+
+		return Yes(v1alpha1.ReasonExternalLimit, "more replicas would process no more messages ("+d.Hold.Reason+
 			"), see status.decision.hold")
 	case d.CappedBy == policy.CappedByMax:
-		return yes(v1alpha1.ReasonTooManyReplicas, "the load needs more replicas than maxReplicas"+
+		return Yes(v1alpha1.ReasonTooManyReplicas, "the load needs more replicas than maxReplicas"+
 			ofSchedules(o.Limits, o.Limited().Spec.MaxReplicas, o.Policy.Spec.MaxReplicas))
 	case d.CappedBy == policy.CappedByMin:
-		return yes(v1alpha1.ReasonTooFewReplicas, "the load needs fewer replicas than minReplicas"+
+		return Yes(v1alpha1.ReasonTooFewReplicas, "the load needs fewer replicas than minReplicas"+
 			ofSchedules(o.Limits, policy.MinReplicas(o.Limited().Spec), policy.MinReplicas(o.Policy.Spec)))
 	case d.CappedBy == policy.CappedByPartitions:
-		return yes(v1alpha1.ReasonTooFewPartitions, "the load needs more replicas than the subscription has partitions or "+
+		return Yes(v1alpha1.ReasonTooFewPartitions, "the load needs more replicas than the subscription has partitions or "+
 			"segments for")
 	default:
-		return no(v1alpha1.ReasonDesiredWithinRange, "no bound limits the desired replicas")
+		return No(v1alpha1.ReasonDesiredWithinRange, "no bound limits the desired replicas")
 	}
 }
 
@@ -172,19 +172,19 @@ func scalingActive(o plan.Observed) *metav1.Condition {
 	if !o.Applies() || o.Violation != nil {
 		return nil
 	}
-	c := unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler has not run yet")
+	c := Unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler has not run yet")
 	switch ours := o.OwnScaledObject(); {
 	case plan.SwitchedOff(o) != nil:
-		c = no(v1alpha1.ReasonSwitchedOff, plan.SwitchedOff(o).Message)
+		c = No(v1alpha1.ReasonSwitchedOff, plan.SwitchedOff(o).Message)
 	case o.KeptReset() != nil:
-		c = no(v1alpha1.ReasonReplicasReset, o.KeptReset().Message)
+		c = No(v1alpha1.ReasonReplicasReset, o.KeptReset().Message)
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA && ours != nil && ours.Paused:
-		c = no(v1alpha1.ReasonScaledObjectPaused, fmt.Sprintf("ScaledObject %s is paused by an annotation "+
+		c = No(v1alpha1.ReasonScaledObjectPaused, fmt.Sprintf("ScaledObject %s is paused by an annotation "+
 			"(autoscaling.keda.sh/paused or paused-replicas), which switches scaling off: remove it to resume", ours.Name))
 	case *o.Target.Replicas == 0:
-		c = yes(v1alpha1.ReasonScaledToZero, "scaled to zero: a backlog wakes replicas")
+		c = Yes(v1alpha1.ReasonScaledToZero, "scaled to zero: a backlog wakes replicas")
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
-		c = yes(v1alpha1.ReasonDirect, "the controller writes the number of replicas itself")
+		c = Yes(v1alpha1.ReasonDirect, "the controller writes the number of replicas itself")
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
 		c = kedaScales(o)
 	case o.Autoscaler != nil:
@@ -202,7 +202,7 @@ func mirrored(p *v1alpha1.AutoscalingPolicy, c metav1.Condition,
 		case theirs.Type != autoscalingv2.ScalingActive:
 		case theirs.Reason == reasonScalingDisabled:
 			// The HPA is disabled at zero replicas. There are some now, so it has not synced since.
-			c = yes(v1alpha1.ReasonScaling, "replicas woke from zero; the HorizontalPodAutoscaler resumes at its next sync")
+			c = Yes(v1alpha1.ReasonScaling, "replicas woke from zero; the HorizontalPodAutoscaler resumes at its next sync")
 		default:
 			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason,
 				v1alpha1.ReasonScaling), theirs.Message

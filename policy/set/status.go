@@ -60,9 +60,13 @@ func Status(before v1alpha1.AutoscalingPolicySetStatus, o Outcome) v1alpha1.Auto
 		}
 	}
 	found, applied := o.Observed.targetFound(objects), o.policiesApplied()
-	for _, c := range []metav1.Condition{allReady(objects, found, applied), found, applied} {
+	set := func(name string, c metav1.Condition) {
+		c.Type = name
 		report.SetCondition(&after.Conditions, c, o.Observed.Set.Generation, o.Now)
 	}
+	set(v1alpha1.ConditionReady, allReady(objects, found, applied))
+	set(v1alpha1.ConditionTargetFound, found)
+	set(v1alpha1.ConditionPoliciesApplied, applied)
 	after.Conditions = report.WithStalled(after.Conditions, o.Observed.Set.Generation, o.Now)
 	return after
 }
@@ -162,30 +166,25 @@ func nameTaken(object MatchedObject) string {
 
 // targetFound is False if there is nothing that a policy could scale.
 func (observed Observed) targetFound(objects []rankedObject) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionFalse}
 	unscalable := func(object rankedObject) bool {
 		return object.rank == rankNotGoverned && object.Policy == ""
 	}
 	switch {
 	case observed.Violation != nil:
-		c.Reason, c.Message = observed.Violation.Reason, observed.Violation.Message
+		return report.No(observed.Violation.Reason, observed.Violation.Message)
 	case len(objects) == 0:
-		c.Reason = v1alpha1.ReasonNothingMatches
-		c.Message = fmt.Sprintf("no Function, Sink, Source or FunctionMesh in namespace %s, and no StatefulSet there that "+
-			"Pulsar's function worker created, matches %q: label one so, or correct spec.selector",
-			observed.Set.Namespace, metav1.FormatLabelSelector(&observed.Set.Spec.Selector))
+		return report.No(v1alpha1.ReasonNothingMatches, fmt.Sprintf("no Function, Sink, Source or FunctionMesh in namespace "+
+			"%s, and no StatefulSet there that Pulsar's function worker created, matches %q: label one so, or correct "+
+			"spec.selector", observed.Set.Namespace, metav1.FormatLabelSelector(&observed.Set.Spec.Selector)))
 	case !slices.ContainsFunc(objects, func(object rankedObject) bool { return !unscalable(object) }):
-		c.Reason, c.Message = objects[0].Reason, enumerate(objects)
+		return report.No(objects[0].Reason, enumerate(objects))
 	default:
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonFound
-		c.Message = fmt.Sprintf("%d match", len(objects))
+		return report.Yes(v1alpha1.ReasonFound, fmt.Sprintf("%d match", len(objects)))
 	}
-	return c
 }
 
 // policiesApplied is True if each governed object has the policy of the template.
 func (o Outcome) policiesApplied() metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionPoliciesApplied, Status: metav1.ConditionFalse}
 	var refused, names []string
 	for _, object := range o.Observed.Matched {
 		switch {
@@ -198,51 +197,44 @@ func (o Outcome) policiesApplied() metav1.Condition {
 	}
 	switch {
 	case o.Observed.Violation != nil:
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked
-		c.Message = "the selector must be valid first; policies stay as they are"
+		return report.Unsure(v1alpha1.ReasonNotChecked, "the selector must be valid first; policies stay as they are")
 	case len(names) > 0:
-		c.Reason, c.Message = v1alpha1.ReasonPolicyNameTaken, listed(names)
+		return report.No(v1alpha1.ReasonPolicyNameTaken, listed(names))
 	case len(refused) > 0:
-		c.Reason, c.Message = v1alpha1.ReasonRefused, "the API server refuses policies: "+listed(refused)
+		return report.No(v1alpha1.ReasonRefused, "the API server refuses policies: "+listed(refused))
 	case o.Failed != nil:
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonApplyFailed
-		c.Message = "the controller tries again: " + o.Failed.Error()
+		return report.Unsure(v1alpha1.ReasonApplyFailed, "the controller tries again: "+o.Failed.Error())
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonApplied, "policies match the template"
+		return report.Yes(v1alpha1.ReasonApplied, "policies match the template")
 	}
-	return c
 }
 
 // allReady is the condition Ready: True if all that the set governs is ready.
 func allReady(objects []rankedObject, found, applied metav1.Condition) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
-	count := func(has func(rank int) bool) (n int) {
-		for _, object := range objects {
-			if has(object.rank) {
-				n++
-			}
+	notReady, governed := 0, 0
+	for _, object := range objects {
+		if object.rank < rankNotGoverned {
+			notReady++
 		}
-		return n
+		if object.rank != rankNotGoverned {
+			governed++
+		}
 	}
-	notReady := count(func(rank int) bool { return rank < rankNotGoverned })
-	governed := notReady + count(func(rank int) bool { return rank == rankReady })
 	switch {
 	case found.Status != metav1.ConditionTrue:
-		c.Status, c.Reason, c.Message = found.Status, found.Reason, found.Message
+		return found
 	case applied.Status != metav1.ConditionTrue:
-		c.Status, c.Reason, c.Message = applied.Status, applied.Reason, applied.Message
+		return applied
 	case governed == 0:
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonNotGoverned
-		c.Message = fmt.Sprintf("the set governs none of %d: %s", len(objects), enumerate(objects))
+		return report.Yes(v1alpha1.ReasonNotGoverned, fmt.Sprintf("the set governs none of %d: %s", len(objects),
+			enumerate(objects)))
 	case notReady == 0:
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonAllReady
-		c.Message = fmt.Sprintf("%d of %d policies are Ready", governed, governed)
-	default:
-		if objects[0].rank == rankUnknown {
-			c.Status = metav1.ConditionUnknown
-		}
-		c.Reason = objects[0].Reason
-		c.Message = fmt.Sprintf("%d of %d are not ready: %s", notReady, governed, enumerate(objects[:notReady]))
+		return report.Yes(v1alpha1.ReasonAllReady, fmt.Sprintf("%d of %d policies are Ready", governed, governed))
+	}
+	c := report.No(objects[0].Reason, fmt.Sprintf("%d of %d are not ready: %s", notReady, governed,
+		enumerate(objects[:notReady])))
+	if objects[0].rank == rankUnknown {
+		c.Status = metav1.ConditionUnknown
 	}
 	return c
 }
