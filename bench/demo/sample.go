@@ -28,7 +28,8 @@ type sample struct {
 	why string
 }
 
-// observe takes a sample. Values are unknown without the API server.
+// observe takes a sample. Without the API server the decision is unknown, and the target has the replicas that its pods
+// are: nothing changes their number meanwhile.
 func observe(ctx context.Context, scene *stage.Stage, f *stage.Function, begun time.Time) sample {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -37,10 +38,12 @@ func observe(ctx context.Context, scene *stage.Stage, f *stage.Function, begun t
 	if s.why = why(p, err); err == nil && p.Status.DesiredReplicas != nil {
 		s.DesiredReplicas = new(int(*p.Status.DesiredReplicas))
 	}
+	s.Pods = new(scene.Mesh.Started(stage.Namespace, f.Name))
+	s.SpecReplicas = s.Pods
 	if replicas, err := f.Replicas(ctx); err != nil {
 		s.Problem = err.Error()
 	} else {
-		s.SpecReplicas, s.Pods = new(int(replicas.Spec)), new(int(replicas.Started))
+		s.SpecReplicas = new(int(replicas.Spec))
 	}
 	if recent := f.Score.Recent(); recent.Count > 0 {
 		s.P50Seconds = new(rounded(recent.P50.Seconds()))
