@@ -139,12 +139,14 @@ func TestAScaleUpIsVerified(t *testing.T) {
 			in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(float64(7+poll)), false
 			return in
 		}, func(t *testing.T, p policy.Plateau) { require.Equal(t, pool(9, 600), p.Reference, "8 did 790") }},
-		"against the slower ones if the fall is more than the noise of both polls": {verifying(), 2,
+		"against the slower ones if the fall is more than the noise of both polls": {
+			verifying(), 2,
 			func(poll int) policy.Input {
 				in := doing(10, []float64{790, 680}[poll-1], poll)
 				in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(float64(7+poll)), false
 				return in
-			}, func(t *testing.T, p policy.Plateau) { require.Equal(t, pool(9, 680), p.Reference) }},
+			}, func(t *testing.T, p policy.Plateau) { require.Equal(t, pool(9, 680), p.Reference) },
+		},
 		"against those before if others start and a poll is noisy": {verifying(), 2, func(poll int) policy.Input {
 			in := doing(10, []float64{790, 700}[poll-1], poll)
 			in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(float64(7+poll)), false

@@ -91,8 +91,12 @@ func conditionEvents(before, after v1alpha1.AutoscalingPolicySetStatus) []report
 	case was != nil && was.Status == is.Status && (was.Reason == is.Reason || is.Status == metav1.ConditionTrue):
 		return nil
 	case is.Status == metav1.ConditionTrue:
-		return []report.Event{{corev1.EventTypeNormal, is.Reason, "CheckReady", is.Message}}
+		return []report.Event{{
+			Type: corev1.EventTypeNormal, Reason: is.Reason, Action: "CheckReady", Note: is.Message,
+		}}
 	default:
-		return []report.Event{{corev1.EventTypeWarning, is.Reason, "CheckReady", is.Message}}
+		return []report.Event{{
+			Type: corev1.EventTypeWarning, Reason: is.Reason, Action: "CheckReady", Note: is.Message,
+		}}
 	}
 }

@@ -29,7 +29,7 @@ func (r *Reconciler) observe(ctx context.Context, policySet *v1alpha1.Autoscalin
 ) {
 	selector, problem := set.Selector(policySet)
 	if problem != nil {
-		return set.Observed{Set: policySet, Violation: problem}, nil
+		return set.Observed{Set: policySet, Violation: problem}, nil //nolint:nilerr // a violation is a result
 	}
 	objects, err := r.selectables(ctx, policySet.Namespace, selector)
 	if err != nil {

@@ -119,7 +119,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 		return "", 0, err
 	}
 	if observed.Violation != nil {
-		return resultViolated, wait, nil
+		return resultViolated, wait, nil //nolint:nilerr // a violation is a result
 	}
 	return resultReconciled, wait, nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Violation is something that a user must fix before the controller scales the target. Until then it writes nothing.
-type Violation struct {
+type Violation struct { //nolint:errname // it is first of all a result, and an error where Go wants one
 	// Condition that becomes False.
 	Condition string
 	Reason    string
@@ -54,7 +54,7 @@ func Check(o Observed) *Violation {
 // conflictPolicy TakeOver would resolve it.
 func CheckForAuto(o Observed) *Violation {
 	if o.Violation != nil || o.Target == nil || o.Policy.Spec.Mode != v1alpha1.ModeRecommend {
-		return nil
+		return nil //nolint:nilerr // a violation is a result
 	}
 	if p := scalingProblem(o); !takesOver(o.Policy.Spec, p) {
 		return p

@@ -153,7 +153,7 @@ func TestAutoscalerIsCurrent(t *testing.T) {
 			test.change(live)
 			wanted := plan.HorizontalPodAutoscaler(w.Policy, w.Target)
 			require.Equal(t, test.want, plan.AutoscalerIsCurrent(live, wanted))
-			require.Equal(t, plan.HorizontalPodAutoscaler(w.Policy, w.Target), wanted, "it is applied as it was")
+			require.Equal(t, wanted, plan.HorizontalPodAutoscaler(w.Policy, w.Target), "it is applied as it was")
 		})
 	}
 	require.False(t, plan.AutoscalerIsCurrent(nil, plan.HorizontalPodAutoscaler(world().Policy, world().Target)))

@@ -254,7 +254,7 @@ func (p PlannedPolicy) Ref() v1alpha1.ScaleTargetRef { return p.Policy.Spec.Scal
 func New(observed Observed) (Actions, error) {
 	var actions Actions
 	if observed.Violation != nil {
-		return actions, nil
+		return actions, nil //nolint:nilerr // a violation is a result
 	}
 	template, err := newTemplate(observed.Set)
 	if err != nil {

@@ -113,7 +113,7 @@ func rules() map[string]rule {
 		},
 		"controllers/serving": {layer: edges, never: cluster},
 		"provider":            {layer: edges, never: metricsAPI},
-		"provider/response":     {layer: edges, never: scaler, direct: true},
+		"provider/response":   {layer: edges, never: scaler, direct: true},
 		"provider/keda":       {layer: edges, beside: []string{"provider/response"}, never: scaler, direct: true},
 	}
 }
