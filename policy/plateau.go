@@ -80,7 +80,9 @@ const (
 	// plateauDeviations of the number of finished messages are less than the gain that a verdict misses.
 	plateauDeviations = 2
 	// slowedShare: replicas became slower themselves if all of them process less than this share of what they did.
-	slowedShare = 0.9
+	slowedShare = 0.85
+	// fellShare: beyond noise, a limit does not explain a fall below this share of what fewer replicas processed.
+	fellShare = 0.9
 	// unverifiedGrowth of the first request at most before replicas are verified: the first reading saw only a part of the
 	// load step, and the backlog grows while replicas start.
 	unverifiedGrowth = 4
@@ -190,7 +192,7 @@ func (p Plateau) slowedDown(in Input) Plateau {
 	noise := plateauDeviations * math.Sqrt((now.Processed+p.Most.Processed)/in.Reading.Window.Seconds())
 	switch {
 	case now.Replicas > p.Reference.Replicas && now.Replicas >= p.Most.Replicas &&
-		now.Processed+noise < slowedShare*p.Most.Processed:
+		now.Processed+noise < fellShare*p.Most.Processed:
 		p.Reference, p.Most, p.Seen, p.Doubtful = now, now, Seen{}, false
 	case now.Processed > p.Most.Processed:
 		p.Most = now
