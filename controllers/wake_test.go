@@ -145,21 +145,26 @@ func TestOfManyThatWakeAllHaveReplicasBeforeTheFirstStatus(t *testing.T) {
 			require.NoError(t, <-ended)
 		}()
 		synctest.Wait()
+		written := func() []string { // since the last call
+			env.mu.Lock()
+			defer env.mu.Unlock()
+			defer func() { env.writes = nil }()
+			return env.writes
+		}
 		answers := func(waiting, published int64) []string {
-			env.writes = nil
+			written()
 			for _, topic := range topics {
 				env.store.Record(topic, fixture.Sample(time.Now(), waiting, published))
 				env.reconciler.Notify(topic)
 			}
 			synctest.Wait()
-			return env.writes
+			return written()
 		}
 		require.Equal(t, slices.Repeat([]string{"patch status"}, many), answers(0, 10_000))
 		time.Sleep(testInterval / 2)
 		require.Equal(t, slices.Repeat([]string{"scale 1"}, many), answers(500, 10_500))
-		env.writes = nil
 		time.Sleep(soon)
 		synctest.Wait()
-		require.Equal(t, slices.Repeat([]string{"patch status"}, many), env.writes)
+		require.Equal(t, slices.Repeat([]string{"patch status"}, many), written())
 	})
 }
