@@ -172,7 +172,7 @@ func (r Result) Text(width int) string {
 }
 
 func (r Result) summary() string {
-	return fmt.Sprintf("Scenario %s, run %s: %g s of load, watched for %g s more, objective %g s", r.Scenario, r.Run,
+	return fmt.Sprintf("Scenario %s, run %s: %g s of load, watched for %.0f s more, objective %g s", r.Scenario, r.Run,
 		r.LoadSeconds, r.WatchSeconds, r.LatencyObjectiveSeconds)
 }
 
