@@ -26,7 +26,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// atZero is a Function without replicas whose policy has decided that, with messages since.
+// atZero is a Function without replicas, as its policy has decided, with messages since.
 func atZero(t *testing.T, env *testEnv) {
 	t.Helper()
 	env.firstDecision(0)

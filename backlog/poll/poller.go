@@ -33,13 +33,13 @@ type Poller struct {
 type Config struct {
 	Store  *backlog.Store
 	Source Source
-	// Interval between two fetches of one topic, or of one workload's instances; topics at rest have the
+	// Interval between two fetches of one topic, or of one workload's instances, from 1s to 5m; topics at rest have the
 	// Feed's RestInterval if that is longer, and topics that are needed quickly backlog.QuickInterval if that is shorter.
 	// New jobs are fetched at once; if a cluster has more than a hundred, the rest is spread over the first interval.
 	Interval time.Duration
-	// Timeout of one fetch.
+	// Timeout of one fetch, at most 1m.
 	Timeout time.Duration
-	// PerCluster is the maximum number of concurrent fetches against one admin URL. It excludes instances.
+	// PerCluster is the maximum number of concurrent fetches against one admin URL, from 1 to 1000. It excludes instances.
 	PerCluster int
 	// Jitter returns a number in [0,1) that spreads the fetches over the interval.
 	Jitter func() float64
@@ -54,7 +54,7 @@ type Config struct {
 	Lister Lister
 	// Instances reads the counters of instances. Without it they stay ErrNotRequested.
 	Instances InstanceSource
-	// Workloads is the maximum number of workloads that are read concurrently; with Instances.
+	// Workloads is the maximum number of workloads that are read concurrently, from 1 to 1000; with Instances.
 	Workloads int
 	// Watcher reports messages of topics that wake replicas before they are due. Nil for none.
 	Watcher Watcher

@@ -49,11 +49,12 @@ type Config struct {
 	// "https://*.pulsar.svc:8443". Without a scheme the program's own credentials are only sent over https. Empty allows
 	// no host.
 	AllowedHosts []string
-	// RequestTimeout bounds one call with its redirects and its retry; default 3 s.
+	// RequestTimeout bounds one call with its redirects and its retry; 10 ms to 1 min, default 3 s.
 	RequestTimeout time.Duration
-	// MaxConnsPerHost bounds the connections to one broker; default 16.
+	// MaxConnsPerHost bounds the connections to one broker; 1 to 1024, default 16.
 	MaxConnsPerHost int
-	// MaxRequestsPerSecondPerHost bounds the requests to one broker, with a burst of one second; default 1000.
+	// MaxRequestsPerSecondPerHost bounds the requests to one broker, with a burst of one second; 1 to 100000, default
+	// 1000.
 	MaxRequestsPerSecondPerHost int
 	// TokenFile is a file with the token; at most one of TokenFile and AuthPlugin is set. It is read for every call, so a
 	// rotated token is used at once.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
-
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"

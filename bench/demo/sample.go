@@ -28,28 +28,37 @@ type sample struct {
 	why string
 }
 
-// observe takes a sample. Without the API server the decision is unknown, and the target has the replicas that its pods
-// are: nothing changes their number meanwhile.
+// observe takes a sample.
 func observe(ctx context.Context, scene *stage.Stage, f *stage.Function, begun time.Time) sample {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	s := sample{Sample: run.Sample{ReadyReplicas: new(scene.Mesh.Running(stage.Namespace, f.Name))}}
-	p, err := f.Policy(ctx)
-	if s.why = why(p, err); err == nil && p.Status.DesiredReplicas != nil {
-		s.DesiredReplicas = new(int(*p.Status.DesiredReplicas))
-	}
-	s.Pods = new(scene.Mesh.Started(stage.Namespace, f.Name))
-	s.SpecReplicas = s.Pods
-	if replicas, err := f.Replicas(ctx); err != nil {
-		s.Problem = err.Error()
-	} else {
-		s.SpecReplicas = new(int(replicas.Spec))
-	}
+	s = s.decided(f.Policy(ctx))
+	replicas, err := f.Replicas(ctx)
+	s = s.scaled(scene.Mesh.Started(stage.Namespace, f.Name), replicas.Spec, err)
 	if recent := f.Score.Recent(); recent.Count > 0 {
 		s.P50Seconds = new(rounded(recent.P50.Seconds()))
 	}
 	done, _ := f.Score.Totals()
 	s.Published, s.Done, s.Seconds = f.Published(), new(int64(done)), rounded(time.Since(begun).Seconds())
+	return s
+}
+
+// decided is the sample with the decision of a policy, which is unknown without the API server.
+func (s sample) decided(p *v1alpha1.AutoscalingPolicy, err error) sample {
+	if s.why = why(p, err); err == nil && p.Status.DesiredReplicas != nil {
+		s.DesiredReplicas = new(int(*p.Status.DesiredReplicas))
+	}
+	return s
+}
+
+// scaled is the sample with the pods of the target and its spec.replicas. Without the API server nothing changes their
+// number, so that of the pods counts.
+func (s sample) scaled(pods int, spec int64, err error) sample {
+	s.Pods, s.SpecReplicas = &pods, new(int(spec))
+	if err != nil {
+		s.SpecReplicas, s.Problem = &pods, err.Error()
+	}
 	return s
 }
 

@@ -4,15 +4,14 @@
 package main
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
-
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -30,6 +29,24 @@ func TestRatesAndBacklogs(t *testing.T) {
 	require.Zero(t, at(10, 500, 250).follows(at(10, 200, 150)).in, "in no time")
 	require.Equal(t, int64(250), at(12, 500, 250).backlog())
 	require.Zero(t, at(12, 9, 10).backlog(), "a replica may report first")
+}
+
+func TestASampleHasWhatTheAPIServerSays(t *testing.T) {
+	silent := errors.New("reading the policy: timed out")
+	got := sample{}.decided(decided(5, v1alpha1.Decision{Equation: "why"}), nil).scaled(3, 4, nil)
+	require.Equal(t, 5, *got.DesiredReplicas)
+	require.Equal(t, 4, *got.SpecReplicas)
+	require.Equal(t, 3, *got.Pods)
+	require.Equal(t, "why", got.why)
+	require.Empty(t, got.Problem)
+
+	require.Nil(t, sample{}.decided(&v1alpha1.AutoscalingPolicy{}, nil).DesiredReplicas, "nothing is decided yet")
+
+	got = sample{}.decided(nil, silent).scaled(3, 0, silent)
+	require.Nil(t, got.DesiredReplicas)
+	require.Equal(t, silent.Error(), got.why)
+	require.Equal(t, silent.Error(), got.Problem)
+	require.Equal(t, 3, *got.SpecReplicas, "nothing changes their number meanwhile")
 }
 
 func TestWhy(t *testing.T) {

@@ -28,9 +28,9 @@ type Config struct {
 	ScaledObjects ScaledObjects
 	// Now returns the time, such as time.Now.
 	Now func() time.Time
-	// HoldFor is how long the last known sample is held while the trigger is unknown.
+	// HoldFor is how long the last known sample is held while the trigger is unknown, from 1m to 24h.
 	HoldFor time.Duration
-	// MaxStreamsPerNamespace bounds the open streams for ScaledObjects of one namespace.
+	// MaxStreamsPerNamespace bounds the open streams for ScaledObjects of one namespace, from 1 to 40,000.
 	MaxStreamsPerNamespace int
 	// Logger logs when triggers become unknown, and known again.
 	Logger *slog.Logger
@@ -38,7 +38,7 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// leastHoldFor is longer than two polls of KEDA, and mostHoldFor than most outages.
+// Bounds of Config.HoldFor.
 const leastHoldFor, mostHoldFor = time.Minute, 24 * time.Hour
 
 func (config Config) check() error {
