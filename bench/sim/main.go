@@ -72,11 +72,23 @@ func (o options) sets() ([]set, error) {
 		recorded, err := o.recorded()
 		return []set{recorded}, err
 	}
+	patterns := func(family string) set {
+		return set{name: family, scenarios: o.scored(matching(suite.Patterns(family, o.seed, o.patterns), o.scenario))}
+	}
 	return []set{
 		{name: suiteName, scenarios: matching(suite.Named(), o.scenario)},
 		{name: heldOutName, scenarios: matching(suite.HeldOut(o.seed, o.heldOut), o.scenario)},
-		{name: suite.Regular, scenarios: matching(suite.Patterns(suite.Regular, o.seed, o.patterns), o.scenario)},
-		{name: suite.Adversarial, scenarios: matching(suite.Patterns(suite.Adversarial, o.seed, o.patterns), o.scenario)},
+		patterns(suite.Regular), patterns(suite.Adversarial),
 		{name: suite.Pipelines, scenarios: o.pipelines()},
 	}, nil
+}
+
+// scored scenarios count from where the options say.
+func (o options) scored(all []suite.Scenario) []suite.Scenario {
+	for i := range all {
+		if o.repeated {
+			all[i].ScoredFrom = all[i].Repeated
+		}
+	}
+	return all
 }

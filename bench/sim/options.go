@@ -47,6 +47,7 @@ type options struct {
 	seed                 uint64
 	seeds, heldOut       int
 	patterns             int
+	repeated             bool
 	controller, scenario *regexp.Regexp
 	ablate               []variant
 	out                  string
@@ -82,6 +83,8 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.IntVar(&o.seeds, "seeds", 3, "`runs` of each scenario, each with luck of its own")
 	flags.IntVar(&o.heldOut, "held-out", 100, "`number` of held-out scenarios")
 	flags.IntVar(&o.patterns, "patterns", 3, "`number` of scenarios of each kind of loads that return")
+	flags.BoolVar(&o.repeated, "repeated", false, "score loads that return from the third repetition of the first pulse "+
+		"on, without what comes before")
 	flags.StringVar(&controller, "controller", "", "`regexp` of the controllers to run; all when empty")
 	flags.StringVar(&scenario, "scenario", "", "`regexp` of the scenarios to run; all when empty")
 	flags.StringVar(&ablate, "ablate", "",

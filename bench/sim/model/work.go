@@ -152,7 +152,7 @@ func (s shift) finish(i int, count float64) {
 func (s shift) attempt(from *queue, count, throws float64) {
 	var failed queue
 	from.pop(count, func(c cohort) {
-		s.score.finished(s.second-c.at, c.count*(1-throws), s.scenario.Objective)
+		s.score.finished(c.at, s.second, c.count*(1-throws), s.scenario.Objective)
 		failed.push(c.at, c.count*throws)
 	})
 	s.nacked[s.second%redelivery].putBack(&failed)
