@@ -50,7 +50,8 @@ type Reading struct {
 	OldestAge Measurement
 	OldestAt  time.Time
 
-	// Unconfirmed is the backlog in entries of a newer, implausible answer. It may only wake one replica. 0 for none.
+	// Unconfirmed is the backlog in entries of a newer, implausible answer, or 1 after a message that a broker pushed. It
+	// may only wake one replica. 0 for none.
 	Unconfirmed float64
 
 	// GrowthRate is the growth of Total over Window by the current mean batch, in messages per second; negative if it

@@ -48,7 +48,7 @@ type subscriptionState struct {
 	precise bool
 	// exactAt is the last exact count since anything was published; zero for none.
 	exactAt time.Time
-	// unconfirmed is the backlog in entries of a newer, implausible answer; 0 for none.
+	// unconfirmed is the backlog in entries of a newer, implausible answer, or that of a pushed message; 0 for none.
 	unconfirmed float64
 }
 

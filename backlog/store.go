@@ -200,6 +200,18 @@ func (s *Store) RecordPush(topic Topic, refused error) {
 	}
 }
 
+// RecordMessage records that a message was published to the topic: until the next answer each of its subscriptions has
+// a backlog that wakes one replica.
+func (s *Store) RecordMessage(topic Topic) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state := s.topics[topic]; state != nil {
+		for _, one := range state.subscriptions {
+			one.unconfirmed = max(1, one.unconfirmed)
+		}
+	}
+}
+
 // NextRequest is what the next fetch of the topic should request, and records that it is requested.
 func (f *Feed) NextRequest(topic Topic, now time.Time) Request {
 	s := f.store

@@ -123,6 +123,10 @@ func (p *Poller) Run(ctx context.Context) error {
 			s.watching(j, true, time.Now())
 			p.recordPush(s.slots[j])
 		case result := <-done:
+			if topic, wakes := s.message(result); wakes {
+				p.config.Store.RecordMessage(topic)
+				p.config.Updated(topic)
+			}
 			if result.err == nil {
 				s.follow(result.job, result.sample, time.Now())
 			}
@@ -140,11 +144,12 @@ func (p *Poller) updateSchedule(s *schedule, now time.Time) {
 	s.enqueue(now)
 }
 
-// fetched is the result of one fetch, with the answer about a topic.
+// fetched is the result of one fetch, with the answer about a topic, or whether a message ended a watch.
 type fetched struct {
-	job    backlog.Job
-	sample backlog.TopicSample
-	err    error
+	job     backlog.Job
+	sample  backlog.TopicSample
+	message bool
+	err     error
 }
 
 // fetch runs one job, and notifies the store and Updated. A fetch that ends because the program does notifies neither.
@@ -155,7 +160,7 @@ func (p *Poller) fetch(ctx context.Context, j backlog.Job, watching chan<- backl
 	var news []backlog.Topic
 	switch j.Kind {
 	case backlog.WatchKind:
-		result.err = p.watch(ctx, j, func() {
+		result.message, result.err = p.watch(ctx, j, func() {
 			select {
 			case watching <- j:
 			case <-ctx.Done():
@@ -180,7 +185,7 @@ func (p *Poller) fetch(ctx context.Context, j backlog.Job, watching chan<- backl
 }
 
 // watch runs a job, and calls watching once it sees new messages.
-func (p *Poller) watch(ctx context.Context, j backlog.Job, watching func()) error {
+func (p *Poller) watch(ctx context.Context, j backlog.Job, watching func()) (message bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(float64(maxWatch)*(1+p.config.Jitter())/2))
 	defer cancel()
 	return p.config.Watcher.Watch(ctx, j.Topic(), watching)
@@ -349,10 +354,11 @@ type Lister interface {
 
 // Watcher waits for the next message of a partition, without creating the topic or a durable subscription.
 //
-// Watch calls watching once it sees every message from then on. It returns nil after the first one, and also when it
-// cannot watch any longer or the context has ended. An error means that it never watched.
+// Watch calls watching once it sees every message from then on. It returns after the first one, and also when it cannot
+// watch any longer or the context has ended. message is true if consumers get that message now, so that it is not
+// delayed. An error means that it never watched.
 type Watcher interface {
-	Watch(ctx context.Context, partition backlog.Topic, watching func()) error
+	Watch(ctx context.Context, partition backlog.Topic, watching func()) (message bool, err error)
 }
 
 // InstanceSource reads the counters of the instances of a workload.

@@ -63,6 +63,7 @@ type slot struct {
 	watched  watched       // of a topic
 	empty    bool          // no backlog in the last answer, of a topic that may be watched
 	topic    *slot         // of a job that watches
+	message  bool          // it ended the watch
 	stop     func()        // ends it
 }
 
@@ -250,16 +251,22 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	}
 	switch {
 	case one.topic == nil:
+	case one.message:
+		one.topic.watched[j] = watching{}
+		s.hasten([]*slot{one.topic}, now.Add(answerAfter))
 	case err == nil:
 		s.watching(j, false, now)
 	default:
 		one.topic.watched[j] = watching{refused: refused}
 	}
 	again := one.rerun && err == nil
-	if one.due = s.next(one, now); again {
+	switch one.due = s.next(one, now); {
+	case again:
 		one.due = now
+	case one.message:
+		one.due = now.Add(watchAgain)
 	}
-	one.hastened, one.rerun, one.state = again, false, onTimeline
+	one.hastened, one.rerun, one.message, one.state = again, false, false, onTimeline
 	s.timeline.Set(&one.moment, one.due)
 }
 

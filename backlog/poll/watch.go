@@ -14,8 +14,8 @@ import (
 )
 
 // A topic of which the first message wakes replicas has a job for each of its partitions that waits for a message: a
-// fetch that lasts. The end of one only makes the topic due, and the answer to that fetch decides. The topic is fetched
-// once the job sees new messages too, so that none is missed in between, and it keeps its interval meanwhile.
+// fetch that lasts. The message wakes a replica, and an answer about the topic sizes the rest. The topic is fetched once
+// the job sees new messages too, so that none is missed in between, and it keeps its interval meanwhile.
 
 const (
 	// maxWatch ends a job, so that others get its place in turn, and a broker that forgot it is noticed.
@@ -24,6 +24,11 @@ const (
 	maxWatchBackoff = 10 * time.Minute
 	// refusals are the failures in a row that a refusal counts as.
 	refusals = 9
+	// answerAfter a message its topic is fetched: where many topics get one at the same time, answers do not delay the
+	// replicas that the messages wake, and those take longer to start.
+	answerAfter = 500 * time.Millisecond
+	// watchAgain is the pause after a message: the replica that it wakes usually ends the need to watch before.
+	watchAgain = 10 * time.Second
 )
 
 // watched are the jobs of a topic's partitions.
@@ -113,6 +118,16 @@ func (s *schedule) watching(j backlog.Job, sees bool, now time.Time) {
 	}
 	s.hasten([]*slot{one.topic}, now)
 	s.enqueue(now)
+}
+
+// message records that a watch ended with a message, and returns the topic that it wakes.
+func (s *schedule) message(result fetched) (topic backlog.Topic, wakes bool) {
+	one := s.slots[result.job]
+	if !result.message || one.unwanted {
+		return backlog.Topic{}, false
+	}
+	one.message = true
+	return one.topic.job.Topic(), true
 }
 
 // watchJob watches a partition, which is named singly.

@@ -27,39 +27,39 @@ type fakeWatcher struct {
 	// mu guards the rest.
 	mu       sync.Mutex
 	refuses  error
-	messages map[string]chan struct{}
+	messages map[string]chan bool
 	starts   map[string][]time.Time
 }
 
 func newFakeWatcher() *fakeWatcher {
-	return &fakeWatcher{messages: map[string]chan struct{}{}, starts: map[string][]time.Time{}}
+	return &fakeWatcher{messages: map[string]chan bool{}, starts: map[string][]time.Time{}}
 }
 
-func (f *fakeWatcher) Watch(ctx context.Context, partition backlog.Topic, watching func()) error {
+func (f *fakeWatcher) Watch(ctx context.Context, partition backlog.Topic, watching func()) (message bool, err error) {
 	f.mu.Lock()
 	f.starts[partition.Name] = append(f.starts[partition.Name], time.Now())
-	err := f.refuses
-	message := make(chan struct{})
+	err = f.refuses
+	ends := make(chan bool, 1)
 	if err == nil {
-		f.messages[partition.Name] = message
+		f.messages[partition.Name] = ends
 	}
 	f.mu.Unlock()
 	if err != nil {
-		return err
+		return false, err
 	}
 	watching()
 	defer func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.messages[partition.Name] == message {
+		if f.messages[partition.Name] == ends {
 			delete(f.messages, partition.Name)
 		}
 	}()
 	select {
-	case <-message:
+	case message = <-ends:
 	case <-ctx.Done():
 	}
-	return nil
+	return message, nil
 }
 
 // watched are the partitions that are watched.
@@ -69,11 +69,11 @@ func (f *fakeWatcher) watched() []string {
 	return slices.Sorted(maps.Keys(f.messages))
 }
 
-// publish ends the watch of a partition, as a message does and a broker that lost it.
-func (f *fakeWatcher) publish(partition string) {
+// end ends the watch of a partition, with a message that is due or, as a broker does that lost it, without.
+func (f *fakeWatcher) end(partition string, message bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	close(f.messages[partition])
+	f.messages[partition] <- message
 	delete(f.messages, partition)
 }
 
@@ -99,10 +99,14 @@ func atZero(pace backlog.Pace, topics ...string) backlog.Subscription {
 // watching runs a poller with a watcher in a bubble of synctest.
 func watching(t *testing.T, store *backlog.Store, source poll.Source, watcher *fakeWatcher, body func()) {
 	t.Helper()
-	run(t, poll.Config{
+	run(t, watchingConfig(store, source, watcher), func(*poll.Poller) { body() })
+}
+
+func watchingConfig(store *backlog.Store, source poll.Source, watcher *fakeWatcher) poll.Config {
+	return poll.Config{
 		Store: store, Source: source, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 16,
 		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {}, Watcher: watcher, Watches: places,
-	}, func(*poll.Poller) { body() })
+	}
 }
 
 // pass lets the poller do what is due in that time.
@@ -111,25 +115,63 @@ func pass(length time.Duration) {
 	synctest.Wait()
 }
 
-func TestAMessageMakesItsTopicDueAtOnce(t *testing.T) {
+func TestAMessageWakesAReplicaAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source, watcher := newStore(t), newFakeSource(), newFakeWatcher()
-		store.Track("shop/a", atZero(backlog.Waking, orders))
-		watching(t, store, source, watcher, func() {
+		subscription := atZero(backlog.Waking, orders)
+		store.Track("shop/a", subscription)
+		unconfirmed := func() float64 {
+			reading, err := store.Read(subscription, time.Now())
+			require.NoError(t, err)
+			return reading.Unconfirmed
+		}
+		var news []time.Time
+		config := watchingConfig(store, source, watcher)
+		config.Updated = func(backlog.Topic) { news = append(news, time.Now()) }
+		run(t, config, func(*poll.Poller) {
 			pass(time.Second)
 			require.Equal(t, []string{orders}, watcher.watched())
-			fetched := source.times(topic(orders))
-			require.Len(t, fetched, 2, "and again once messages are seen, so that none is missed in between")
+			require.Len(t, source.times(topic(orders)), 2,
+				"again once messages are seen, so that none is missed in between")
+			require.Zero(t, unconfirmed())
 
 			pass(3 * time.Second)
 			at := time.Now()
-			watcher.publish(orders)
+			watcher.end(orders, true)
 			synctest.Wait()
-			fetched = source.times(topic(orders))
+			require.Equal(t, at, news[len(news)-1])
+			require.InDelta(t, 1, unconfirmed(), 0)
+			pass(time.Second)
+			fetched := source.times(topic(orders))
+			require.Equal(t, at.Add(500*time.Millisecond), fetched[len(fetched)-1], "when many replicas have been woken")
+			require.Zero(t, unconfirmed(), "the answer counts")
+
+			pass(8 * time.Second)
+			require.Empty(t, watcher.watched(), "a replica wakes")
+			pass(2 * time.Second)
+			require.Equal(t, []string{orders}, watcher.watched(), "while none does, for the next message")
+		})
+	})
+}
+
+func TestAWatchThatEndsWithoutAMessageMakesItsTopicDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source, watcher := newStore(t), newFakeSource(), newFakeWatcher()
+		subscription := atZero(backlog.Waking, orders)
+		store.Track("shop/a", subscription)
+		watching(t, store, source, watcher, func() {
+			pass(4 * time.Second)
+			at := time.Now()
+			watcher.end(orders, false)
+			synctest.Wait()
+			fetched := source.times(topic(orders))
 			require.Equal(t, at, fetched[len(fetched)-1])
+			reading, err := store.Read(subscription, time.Now())
+			require.NoError(t, err)
+			require.Zero(t, reading.Unconfirmed)
 
 			pass(2 * time.Second)
-			require.Equal(t, []string{orders}, watcher.watched(), "while no replica wakes, for the next message")
+			require.Equal(t, []string{orders}, watcher.watched())
 		})
 	})
 }

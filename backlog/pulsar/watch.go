@@ -16,11 +16,11 @@ import (
 
 // Watch implements poll.Watcher: a reader at the broker that owns the partition, which the admin service names. A
 // broker is an allowed host as any other.
-func (s *Source) Watch(ctx context.Context, partition backlog.Topic, watching func()) error {
+func (s *Source) Watch(ctx context.Context, partition backlog.Topic, watching func()) (message bool, err error) {
 	at, watched := s.now(), false
 	broker, err := s.client.broker(ctx, partition)
 	if err == nil {
-		err = s.readers.Read(ctx, broker, partition.Name, func() {
+		message, err = s.readers.Read(ctx, broker, partition.Name, func() {
 			watched = true
 			s.client.metrics.observe(callSubscribe, s.now().Sub(at), nil)
 			watching()
@@ -32,7 +32,7 @@ func (s *Source) Watch(ctx context.Context, partition backlog.Topic, watching fu
 	if err != nil {
 		s.client.metrics.refuse(callSubscribe, err)
 	}
-	return err
+	return message, err
 }
 
 // broker looks up the owner of the partition, and the credentials for it.

@@ -59,7 +59,8 @@ func TestWatchConnectsToAllowedBrokersOnly(t *testing.T) {
 			})
 			require.NoError(t, err)
 			t.Cleanup(source.Close)
-			err = source.Watch(t.Context(), b.topic("orders"), func() { t.Error("it does not watch") })
+			message, err := source.Watch(t.Context(), b.topic("orders"), func() { t.Error("it does not watch") })
+			require.False(t, message)
 			require.ErrorIs(t, err, test.reason)
 			require.EqualError(t, err, strings.ReplaceAll(test.text, "ADMIN", b.host()))
 			require.InDelta(t, 1.0, testutil.ToFloat64(source.client.metrics.requests.WithLabelValues("subscribe",

@@ -69,7 +69,8 @@ func (s *secured) try(t *testing.T, adminURL string, config pulsar.Config, attem
 				s.watch(t, source, adminURL, name)
 				return
 			}
-			require.ErrorIs(t, source.Watch(t.Context(), securedPartition(adminURL, name), nil), a.reason)
+			_, refused := source.Watch(t.Context(), securedPartition(adminURL, name), nil)
+			require.ErrorIs(t, refused, a.reason)
 			require.ErrorIs(t, err, a.reason)
 			require.ErrorContains(t, err, strings.ReplaceAll(a.text, "BROKER", host))
 		})

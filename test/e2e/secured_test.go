@@ -189,7 +189,7 @@ func (s *secured) watch(t *testing.T, source *pulsar.Source, adminURL, access st
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	subscribed := false
-	err := source.Watch(ctx, securedPartition(adminURL, access), func() { subscribed = true; cancel() })
+	_, err := source.Watch(ctx, securedPartition(adminURL, access), func() { subscribed = true; cancel() })
 	require.NoError(t, err)
 	require.True(t, subscribed)
 }

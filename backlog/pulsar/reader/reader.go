@@ -48,17 +48,17 @@ func (r *Readers) Subscribed() int { return int(r.subscribed.Load()) }
 func (r *Readers) Close() { _ = r.running.Wait() } // they return no error
 
 // Read subscribes to the topic, which may be a partition. It calls subscribed when it sees what is published from now
-// on, and returns nil after the first message, or when the broker ends the subscription. An error means that there was
-// none, or that the context has ended.
-func (r *Readers) Read(ctx context.Context, broker Broker, topic string, subscribed func()) error {
+// on, and returns after the first message, or when the broker ends the subscription. due is true if it was a message
+// that consumers get now. An error means that there was no subscription, or that the context has ended.
+func (r *Readers) Read(ctx context.Context, broker Broker, topic string, subscribed func()) (due bool, err error) {
 	c := r.acquire(ctx, broker)
 	defer r.release(c)
 	select {
 	case <-c.opened:
 	case <-c.ended:
-		return c.why
+		return false, c.why
 	case <-ctx.Done():
-		return ctx.Err()
+		return false, ctx.Err()
 	}
 	id, events := c.add()
 	defer c.remove(id)
@@ -71,28 +71,29 @@ func (r *Readers) Read(ctx context.Context, broker Broker, topic string, subscri
 	select {
 	case answer := <-events:
 		if answer.kind != success {
-			return answer.refused(topic, "grant consume on namespace "+backlog.NamespaceOf(backlog.Cluster{}, topic).Name+
+			return false, answer.refused(topic, "grant consume on namespace "+backlog.NamespaceOf(backlog.Cluster{}, topic).Name+
 				" to the role of the credentials")
 		}
 	case <-late.C:
-		return backlog.Errorf(backlog.ErrUnavailable, "%s did not subscribe to %s within %s", broker.Host, topic,
+		return false, backlog.Errorf(backlog.ErrUnavailable, "%s did not subscribe to %s within %s", broker.Host, topic,
 			r.timeout)
 	case <-c.ended:
-		return c.why
+		return false, c.why
 	case <-ctx.Done():
-		return ctx.Err()
+		return false, ctx.Err()
 	}
 	c.send(frame(flow, body{}.number(1, id).number(2, 1 /* message */)))
 	r.subscribed.Add(1)
 	defer r.subscribed.Add(-1)
 	subscribed()
 	select {
-	case <-events:
+	case got := <-events:
+		return got.kind == message && got.due, nil
 	case <-c.ended:
+		return false, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return false, ctx.Err()
 	}
-	return nil
 }
 
 // acquire returns the connection to the broker with its credentials, perhaps a new one.

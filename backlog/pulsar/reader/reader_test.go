@@ -35,7 +35,8 @@ func reads(ctx context.Context, r *Readers, broker Broker, topic string) <-chan 
 	ended := make(chan error, 1)
 	var group errgroup.Group
 	group.Go(func() error {
-		ended <- r.Read(ctx, broker, topic, func() {})
+		_, err := r.Read(ctx, broker, topic, func() {})
+		ended <- err
 		return nil
 	})
 	synctest.Wait()
@@ -68,6 +69,47 @@ func TestAReaderEndsWithTheFirstMessage(t *testing.T) {
 		require.Zero(t, f.open(), "the connection ends with its last reader")
 		r.Close()
 	})
+}
+
+func TestAMessageIsDueUnlessItIsDelayed(t *testing.T) {
+	at := func(d time.Duration) body {
+		return body{}.string(1, "producer").number(deliverAtTime, uint64(time.Now().Add(d).UnixMilli()))
+	}
+	tests := map[string]struct {
+		content func() []byte
+		due     bool
+	}{
+		"without a delay":    {func() []byte { return withMetadata(body{}.string(1, "producer").number(2, 7)) }, true},
+		"without a checksum": {func() []byte { return withMetadata(body{}.string(1, "producer"))[6:] }, true},
+		"delayed":            {func() []byte { return withMetadata(at(time.Second)) }, false},
+		"delayed until now":  {func() []byte { return withMetadata(at(0)) }, true},
+		"a marker":           {func() []byte { return withMetadata(body{}.number(markerType, 21)) }, false},
+		"without metadata":   {func() []byte { return nil }, false},
+		"cut off":            {func() []byte { return []byte{0, 0, 0, 9, 8} }, false},
+		"of an absurd size":  {func() []byte { return []byte{0x0e, 1, 0, 0, 0, 0, 0xff, 0, 0, 0} }, false},
+		"of another format":  {func() []byte { return []byte{0, 0, 0, 1, 0xff} }, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFakeBroker(t)
+				r := New(f.dial, timeout)
+				var due bool
+				var err error
+				var group errgroup.Group
+				group.Go(func() error {
+					due, err = r.Read(t.Context(), brokerWith("shop"), orders, func() {})
+					return nil
+				})
+				synctest.Wait()
+				f.send(orders, test.content())
+				require.NoError(t, group.Wait())
+				require.NoError(t, err)
+				require.Equal(t, test.due, due)
+				r.Close()
+			})
+		})
+	}
 }
 
 func TestReadersShareAConnection(t *testing.T) {
@@ -161,7 +203,7 @@ func TestAReaderSaysWhyItCannotRead(t *testing.T) {
 				f := newFakeBroker(t)
 				test.change(f)
 				r := New(f.dial, timeout)
-				err := r.Read(t.Context(), brokerWith("shop"), orders, func() { t.Error("it does not read") })
+				_, err := r.Read(t.Context(), brokerWith("shop"), orders, func() { t.Error("it does not read") })
 				require.ErrorIs(t, err, test.reason)
 				require.EqualError(t, err, test.text)
 				r.Close()
@@ -175,7 +217,7 @@ func TestAReaderSaysWhyItCannotRead(t *testing.T) {
 func TestAReaderWithoutABrokerIsUnreachable(t *testing.T) {
 	refused := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no network here") }
 	r := New(refused, timeout)
-	err := r.Read(t.Context(), brokerWith("shop"), orders, func() {})
+	_, err := r.Read(t.Context(), brokerWith("shop"), orders, func() {})
 	require.EqualError(t, err, "unreachable: broker:6650: no network here")
 	r.Close()
 }

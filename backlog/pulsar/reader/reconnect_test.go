@@ -46,7 +46,7 @@ func (a *admin) last(topic string) time.Time {
 type watcher struct{ *Readers }
 
 // Watch implements poll.Watcher.
-func (w watcher) Watch(ctx context.Context, partition backlog.Topic, watching func()) error {
+func (w watcher) Watch(ctx context.Context, partition backlog.Topic, watching func()) (bool, error) {
 	return w.Read(ctx, brokerWith("shop"), partition.Name, watching)
 }
 
