@@ -41,6 +41,8 @@ const (
 	baseTime = 2 * time.Minute
 	// longestWindow: the beginning of a pulse within a longer window is unknown.
 	longestWindow = time.Minute
+	// smallPulse is the share of the largest pulse's messages below which one is noise.
+	smallPulse = 0.05
 	// joined is how soon after its end a pulse continues: polls that miss messages look like an end.
 	joined = 20 * time.Second
 	// longestPulse: a load that stays for longer is none.
@@ -110,13 +112,25 @@ func (p Pulses) continued(rate Rate, extra float64) Pulses {
 	if extra < height/2 {
 		rest := time.Duration((1 - max(0, extra)/height) * float64(rate.Window))
 		last.Seconds = max(1, rate.At.Add(-rest).Sub(last.Begin).Seconds())
-		return p
+		return p.withoutNoise()
 	}
 	if rate.PerSecond > p.High {
 		if second := rate.At.Sub(last.Begin) < 5*rate.Window/2; second { // the first window was a part of the pulse
 			last.Begin = last.Begin.Add(time.Duration((1 - height/extra) * float64(rate.Window)))
 		}
 		p.High = rate.PerSecond
+	}
+	return p
+}
+
+// withoutNoise forgets the last pulse if it is far smaller than another one. The record keeps that it was not expected.
+func (p Pulses) withoutNoise() Pulses {
+	last := len(p.Past) - 1
+	for _, one := range p.Past[:last] {
+		if p.Past[last].Messages < smallPulse*one.Messages {
+			p.Past = p.Past[:last]
+			break
+		}
 	}
 	return p
 }

@@ -105,6 +105,28 @@ func TestPulsesAtRandomTimesAreHardlyEverExpected(t *testing.T) {
 	require.Less(t, expected, runs/50)
 }
 
+func TestAFewMessagesBetweenPulsesAreNoise(t *testing.T) {
+	tests := map[string]struct {
+		rate    float64
+		regular bool
+	}{
+		"a fiftieth of a pulse":                  {18, true},
+		"a tenth of one, which may be a new job": {50, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			pulses := append(train(6, 300), pulse{begin: 63 + 5*300 + 137, length: 20, rate: test.rate})
+			now := 63.0 + 5*300 + 200
+			next, expected := learned(pulses, now).Next(at(now))
+			require.Equal(t, test.regular, expected)
+			if expected {
+				require.WithinDuration(t, at(63+6*300), next.Begin, time.Second)
+				require.Equal(t, 5, next.Regular)
+			}
+		})
+	}
+}
+
 func TestMoreThanAPulseAMinuteIsNoise(t *testing.T) {
 	for _, period := range []float64{30, 50} {
 		pulses := train(60, period)
