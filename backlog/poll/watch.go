@@ -26,7 +26,7 @@ const (
 	refusals = 9
 	// answerAfter a message its topic is fetched: where many topics get one at the same time, answers do not delay the
 	// replicas that the messages wake, and those take longer to start.
-	answerAfter = 500 * time.Millisecond
+	answerAfter = time.Second
 	// watchAgain is the pause after a message: the replica that it wakes usually ends the need to watch before.
 	watchAgain = 10 * time.Second
 )
