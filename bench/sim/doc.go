@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command sim compares controllers on simulated load: the named suite, held-out scenarios and loads that return, both
-// drawn from the seed on the command line, or recorded loads (-trace, -traces). It prints a table of each set, can
+// drawn from the seed on the command line, or recorded loads (-traces). It prints a table of each set, can
 // leave out parts of our algorithm (-ablate), and writes pages with charts (-plots) and its numbers as JSON (-out). -h
 // has all flags.
 //
 //	main.go         the order of steps, exit code
 //	options.go      the command line
 //	run.go          runs every controller on every scenario
-//	recorded.go     the scenario of a trace
 //	traces.go       episodes of many traces, and tracerows.go what is written of them
 //	performance.go  scores of scenarios and sets
 //	quantity.go     numbers that may be unknown, means, intervals

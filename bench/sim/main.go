@@ -25,12 +25,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if o.traces != "" {
 		return runTraces(ctx, o, out)
 	}
-	sets, err := o.sets()
-	if err != nil {
-		return err
-	}
 	measured := report{seed: o.seed, seeds: o.seeds}
-	for _, one := range sets {
+	for _, one := range o.sets() {
 		if len(one.scenarios) == 0 {
 			continue
 		}
@@ -67,11 +63,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 }
 
 // sets of scenarios that the options select.
-func (o options) sets() ([]set, error) {
-	if o.trace != "" {
-		recorded, err := o.recorded()
-		return []set{recorded}, err
-	}
+func (o options) sets() []set {
 	patterns := func(family string) set {
 		return set{name: family, scenarios: o.scored(matching(suite.Patterns(family, o.seed, o.patterns), o.scenario))}
 	}
@@ -80,7 +72,7 @@ func (o options) sets() ([]set, error) {
 		{name: heldOutName, scenarios: matching(suite.HeldOut(o.seed, o.heldOut), o.scenario)},
 		patterns(suite.Regular), patterns(suite.Adversarial),
 		{name: suite.Pipelines, scenarios: o.pipelines()},
-	}, nil
+	}
 }
 
 // scored scenarios count from where the options say.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -170,40 +169,6 @@ func TestThePicturesShowThePages(t *testing.T) {
 	}
 }
 
-func TestARecordedLoadIsReplayed(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "monday.csv")
-	text := strings.Builder{}
-	text.WriteString("time,rate\n")
-	for minute := range 21 {
-		rate := 100.0
-		if minute >= 10 {
-			rate = 300
-		}
-		fmt.Fprintf(&text, "2026-03-02T09:%02d:00Z,%.0f\n", minute, rate)
-	}
-	require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
-	plots := t.TempDir()
-	args := []string{
-		"-trace=" + path, "-capacity=50", "-controller=simple", "-seeds=1", "-min=3", "-max=7",
-		"-objective=30s", "-plots=" + plots,
-	}
-	printed, _, numbers := sim(t, args...)
-	require.Contains(t, printed, "trace, seed 1")
-	require.NotContains(t, printed, "goal")
-	require.Empty(t, numbers.Controllers, "nothing was held out")
-	require.Contains(t, numbers.Sets["trace"]["simple"]["scenarios"], "monday")
-	require.FileExists(t, filepath.Join(plots, "monday.html"))
-	// 100/s for 10 min and 300/s for 10 min of 50/s each, with a minute between them.
-	o, err := parseFlags(args, io.Discard)
-	require.NoError(t, err)
-	recorded, err := o.recorded()
-	require.NoError(t, err)
-	s := recorded.scenarios[0]
-	require.Equal(t, 1200, s.Seconds)
-	require.Equal(t, []int{3, 3, 7}, []int{s.Initial, s.Min, s.Max})
-	require.InDelta(t, 200, s.Rate(9.5*60), 1e-9)
-}
-
 func TestFlagsAreChecked(t *testing.T) {
 	for flag, want := range map[string]string{
 		"-seeds=0": "-seeds is 0", "-controller=(": "-controller", "-scenario=(": "-scenario", "-fast": "-fast",
@@ -213,24 +178,18 @@ func TestFlagsAreChecked(t *testing.T) {
 		require.ErrorContains(t, run(t.Context(), []string{flag}, io.Discard, io.Discard), want)
 	}
 	for flag, want := range map[string]string{
-		"-seeds=1": "-capacity is 0", "-capacity=NaN": "-capacity is NaN", "-start=-1s": "-start is -1s",
-		"-objective=0":  "-objective is 0s",
+		"-capacity=0": "-capacity is 0", "-capacity=NaN": "-capacity is NaN",
 		"-min=5 -max=4": "-min is 5 and -max 4", "-partitions=0": "-partitions is 0",
-		"-subscription=Queue": `-subscription is "Queue"`,
-		"-gap=0":              "-gap is 0s", "-capacity=5": "no such file",
+		"-subscription=Queue": `-subscription is "Queue"`, "-capacity=5": "no such file",
 	} {
-		args := []string{"-trace=testdata/no.csv"}
-		if !strings.Contains(flag, "seeds") {
-			args = append(args, "-capacity=50")
-		}
-		require.ErrorContains(t, run(t.Context(), append(args, strings.Fields(flag)...), io.Discard, io.Discard), want)
+		args := append([]string{"-traces=testdata/no"}, strings.Fields(flag)...)
+		require.ErrorContains(t, run(t.Context(), args, io.Discard, io.Discard), want)
 	}
 }
 
-func TestHelpShowsHowToExportALoadFromPrometheus(t *testing.T) {
+func TestHelpNamesTheParts(t *testing.T) {
 	var help bytes.Buffer
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, io.Discard, &help), flag.ErrHelp)
-	require.Contains(t, help.String(), "query_range")
 	for _, name := range baseline.PartNames() {
 		require.Contains(t, help.String(), name)
 	}

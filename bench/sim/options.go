@@ -4,11 +4,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
-	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
@@ -20,27 +18,15 @@ a named suite, and held-out scenarios and loads that return, drawn from -seed.
   go run ./bench/sim -seed 7                                   the tables, and whether the goals are met
   go run ./bench/sim -controller '^capacity$' -scenario step   some of it (the oracle always runs: it is the measure)
   go run ./bench/sim -ablate all -controller '^$'              what each part of the algorithm is worth
-  go run ./bench/sim -trace load.csv -capacity 50 -plots out   what a policy would have done with a recorded load
   go run ./bench/sim -traces dir                               episodes of recorded loads, scaled to one mean
 
-A trace is a CSV file with the header time,rate: RFC 3339 or seconds, and messages per second.
-Out of Prometheus in one line:
-
-  ` + prometheusLine + `
-
-(1m of rate() needs a scrape interval of 30s or less; where only the gauge is kept,
-query sum(pulsar_rate_in{topic=~...}).)
-Of -traces it may have gaps, be compressed by gzip, and have two columns of any name:
+A trace is a CSV file with the header time,rate: RFC 3339 or seconds, and messages per second. kubectl pap simulate
+--save-trace writes one of what Prometheus has, and simulates a policy on it.
+It may have gaps, be compressed by gzip, and have two columns of any name:
 a time, in UTC if it has no zone, and the messages until the next row.
 
 Flags:
 `
-
-const prometheusLine = `curl -sG http://prometheus:9090/api/v1/query_range ` +
-	`-d start=$(date -d '-7 days' +%s) -d end=$(date +%s) -d step=60 ` +
-	`--data-urlencode 'query=sum(rate(pulsar_in_messages_total` +
-	`{topic=~"persistent://public/default/in(-partition-[0-9]+)?"}[1m]))' ` +
-	`| jq -r '"time,rate",(.data.result[0].values[]|"\(.[0]),\(.[1])")' >load.csv`
 
 // options are the command line.
 type options struct {
@@ -56,19 +42,16 @@ type options struct {
 	plotted     *regexp.Regexp
 	plotHeldOut bool
 
-	trace, traces string
-	function      function
+	traces   string
+	function function
 }
 
-// function is what a user knows about the Function with the recorded load.
+// function is the Function that gets recorded loads.
 type function struct {
 	// capacity of one replica in messages per second.
 	capacity             float64
-	start, objective     time.Duration
 	min, max, partitions int
 	subscription         backlog.SubscriptionType
-	// gap is the longest time between two rows of the trace.
-	gap time.Duration
 }
 
 func parseFlags(args []string, progress io.Writer) (options, error) {
@@ -94,20 +77,15 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.StringVar(&o.plots, "plots", "", "`directory` for an HTML page with charts of each scenario; none when empty")
 	flags.StringVar(&plotted, "plot", "^(oracle|keda-default10|simple|capacity)$", "`regexp` of the controllers in plots")
 	flags.BoolVar(&o.plotHeldOut, "plot-held-out", false, "plot held-out scenarios too")
-	flags.StringVar(&o.trace, "trace", "", "CSV `file` of a recorded load to run in place of the scenarios")
 	flags.StringVar(&o.traces, "traces", "", "`directory` of recorded loads, of which episodes of 6 h run in place of "+
 		"the scenarios, with start times and objectives of their own")
 	f := &o.function
-	flags.Float64Var(&f.capacity, "capacity", 0, "`messages` per second that one replica processes (-trace; 50 for "+
-		"-traces)")
-	flags.DurationVar(&f.start, "start", 25*time.Second, "`time` that a replica takes to consume (-trace)")
-	flags.DurationVar(&f.objective, "objective", time.Minute, "latency `objective` (-trace)")
-	flags.IntVar(&f.min, "min", 1, "least `replicas` (-trace)")
-	flags.IntVar(&f.max, "max", 100, "most `replicas` (-trace; more for -traces where the load needs half of them)")
-	flags.IntVar(&f.partitions, "partitions", 1, "`partitions` of the topic (-trace)")
+	flags.Float64Var(&f.capacity, "capacity", 50, "`messages` per second that one replica processes (-traces)")
+	flags.IntVar(&f.min, "min", 1, "least `replicas` (-traces)")
+	flags.IntVar(&f.max, "max", 100, "most `replicas`, and more where the load needs half of them (-traces)")
+	flags.IntVar(&f.partitions, "partitions", 1, "`partitions` of the topic (-traces)")
 	flags.StringVar(&subscription, "subscription", "Shared",
-		"`type` of the subscription: Shared, Key_Shared or Failover (-trace)")
-	flags.DurationVar(&f.gap, "gap", 10*time.Minute, "longest `time` between two rows (-trace)")
+		"`type` of the subscription: Shared, Key_Shared or Failover (-traces)")
 	if err := command.Parse(flags, args); err != nil {
 		return o, err
 	}
@@ -126,9 +104,6 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	if o.ablate, err = parseVariants(ablate); err != nil {
 		return o, fmt.Errorf("-ablate: %w", err)
 	}
-	if o.traces != "" && f.capacity == 0 {
-		f.capacity = traceCapacity
-	}
 	return o, o.check()
 }
 
@@ -137,11 +112,8 @@ func (o options) check() error {
 	if o.seeds < 1 || o.heldOut < 0 {
 		return fmt.Errorf("-seeds is %d and -held-out %d: they must be at least 1 and 0", o.seeds, o.heldOut)
 	}
-	if o.trace == "" && o.traces == "" {
+	if o.traces == "" {
 		return nil
-	}
-	if o.trace != "" && o.traces != "" {
-		return errors.New("-trace and -traces are two ways to run recorded loads: use one of them")
 	}
 	if err := o.function.check(); err != nil {
 		return err
@@ -157,18 +129,11 @@ func (o options) check() error {
 func (f function) check() error {
 	switch {
 	case !(f.capacity > 0 && f.capacity <= 1e9): // so that NaN fails too
-		return fmt.Errorf("-capacity is %v: say how many messages per second one replica processes, above 0 and at most 1e9",
-			f.capacity)
-	case f.start < 0 || f.start > time.Hour:
-		return fmt.Errorf("-start is %s: it must be from 0s to 1h", f.start)
-	case f.objective < time.Second || f.objective > 24*time.Hour:
-		return fmt.Errorf("-objective is %s: it must be from 1s to 24h", f.objective)
+		return fmt.Errorf("-capacity is %v: it must be above 0 and at most 1e9", f.capacity)
 	case f.min < 0 || f.max < 1 || f.min > f.max || f.max > 10_000:
 		return fmt.Errorf("-min is %d and -max %d: 0 <= min <= max and 1 <= max <= 10000 must hold", f.min, f.max)
 	case f.partitions < 1 || f.partitions > 10_000:
 		return fmt.Errorf("-partitions is %d: it must be from 1 to 10000", f.partitions)
-	case f.gap <= 0:
-		return fmt.Errorf("-gap is %s: it must be above 0", f.gap)
 	}
 	return nil
 }

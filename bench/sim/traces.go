@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
 )
@@ -23,8 +24,6 @@ import (
 const (
 	// traceReplicas are what the mean of a trace needs.
 	traceReplicas = 5
-	// traceCapacity is that of a replica, in messages per second, without -capacity.
-	traceCapacity = 50
 	// traceMax is the factor of what an episode needs at its peak, up to which replicas may be added.
 	traceMax = 2
 )
@@ -104,12 +103,17 @@ func readTrace(path string, capacity float64, seed uint64) (recordedTrace, error
 	return recordedTrace{factor: traceReplicas * capacity / mean, episodes: episodes}, err
 }
 
-// scenario is an episode with a setting.
+// scenario is an episode with a setting. It begins with as many replicas as its first rate needs.
 func (t recordedTrace) scenario(e trace.Episode, s setting, f function) suite.Scenario {
-	f.start, f.objective = s.start, s.objective
-	f.max = max(f.max, int(math.Ceil(traceMax*t.factor*e.Peak()/f.capacity)))
-	name := fmt.Sprintf("%s.%s.%gs.%gs", t.name, e.Name, s.start.Seconds(), s.objective.Seconds())
-	return f.scenario(name, e.Seconds, func(second float64) float64 { return t.factor * e.Rate(second) })
+	most := max(f.max, int(math.Ceil(traceMax*t.factor*e.Peak()/f.capacity)))
+	rate := func(second float64) float64 { return t.factor * e.Rate(second) }
+	initial := math.Ceil(rate(0) / f.capacity)
+	return suite.Scenario{Scenario: model.Scenario{
+		Name:    fmt.Sprintf("%s.%s.%gs.%gs", t.name, e.Name, s.start.Seconds(), s.objective.Seconds()),
+		Seconds: e.Seconds, Rate: rate, Capacity: model.Constant(f.capacity), Objective: s.objective, Start: s.start,
+		Initial: int(min(float64(most), max(float64(f.min), initial))), Min: f.min, Max: most,
+		Partitions: f.partitions, Type: f.subscription,
+	}}
 }
 
 // runTraces runs every trace with every setting, and writes the rows.

@@ -108,7 +108,6 @@ func TestProblemsOfTracesNameTheFile(t *testing.T) {
 	}
 	for flag, want := range map[string]string{
 		"-traces=testdata/no": "no such file", "-scenario=^$": "all are run without it", "-capacity=-1": "-capacity is -1",
-		"-trace=testdata/day.csv": "use one of them",
 	} {
 		args := []string{"-traces=" + exampleTraces, flag}
 		require.ErrorContains(t, run(t.Context(), args, io.Discard, io.Discard), want)
