@@ -64,11 +64,17 @@ func (o outcomes) addDay(number int, steps map[policyStep]*totals, seconds float
 		policy    [2]string
 		recommend bool
 	}
-	of := func(key policyStep) dayOf { return dayOf{[2]string{key.namespace, key.name}, steps[key].recommend} }
+	// ran are the replicas of a step in which they are known.
+	type ran struct {
+		of       dayOf
+		end      int64
+		replicas float64
+	}
 	days, peaks := map[dayOf]Outcome{}, map[dayOf]float64{}
-	ordered := slices.SortedFunc(maps.Keys(steps), policyStep.compare)
-	for _, key := range ordered {
-		t, one := steps[key], of(key)
+	var scaled []ran
+	for _, key := range slices.SortedFunc(maps.Keys(steps), policyStep.compare) {
+		t := steps[key]
+		one := dayOf{[2]string{key.namespace, key.name}, t.recommend}
 		p, seen := o.policies[one.policy]
 		if !seen {
 			p = PolicyOutcome{
@@ -90,6 +96,9 @@ func (o outcomes) addDay(number int, steps map[policyStep]*totals, seconds float
 			RunningSeconds: running, ReplicaSeconds: replicas,
 		})
 		peaks[one] = max(peaks[one], t.peak)
+		if running > 0 && !t.recommend {
+			scaled = append(scaled, ran{one, key.end, replicas / running})
+		}
 	}
 	for one, sum := range days {
 		sum.PeakSeconds = peaks[one] * sum.RunningSeconds
@@ -101,10 +110,8 @@ func (o outcomes) addDay(number int, steps map[policyStep]*totals, seconds float
 		}
 		o.policies[one.policy] = p
 	}
-	for _, key := range ordered {
-		if running, replicas := steps[key].replicaTime(seconds); running > 0 && !steps[key].recommend {
-			o.course.at(key.end).add(replicas/running, peaks[of(key)])
-		}
+	for _, s := range scaled {
+		o.course.at(s.end).add(s.replicas, peaks[s.of])
 	}
 }
 
