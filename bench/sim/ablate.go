@@ -19,8 +19,6 @@ type variant struct {
 
 func (v variant) controller() string { return capacityName + " without " + v.name }
 
-func partNames() string { return strings.Join(baseline.PartNames(), ", ") }
-
 // parseVariants parses names separated by commas; + joins parts that are left out together.
 func parseVariants(text string) ([]variant, error) {
 	if text == "" {
@@ -28,13 +26,13 @@ func parseVariants(text string) ([]variant, error) {
 	}
 	names := strings.Split(text, ",")
 	if text == "all" {
-		names = baseline.PartNames()
+		names = partNames()
 	}
 	var variants []variant
 	for _, name := range names {
 		v := variant{name: strings.TrimSpace(name)}
 		for part := range strings.SplitSeq(v.name, "+") {
-			one, err := baseline.ParsePart(strings.TrimSpace(part))
+			one, err := parsePart(strings.TrimSpace(part))
 			if err != nil {
 				return nil, err
 			}

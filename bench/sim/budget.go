@@ -3,16 +3,14 @@
 
 package main
 
-import "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
-
-// mostLate is the percentage of messages that may be late without baseline.LastPercent.
+// mostLate is the percentage of messages that may be late without lastPercent.
 const mostLate = 1
 
 // budgetRows compare a budget of late messages with the strict objective, on loads of which the strict one has no more
 // late messages than the budget allows; without rows if one of both did not run.
 func (s summary) budgetRows() [][]string {
 	strict, ok := s.find(capacityName)
-	spent, ran := s.find(capacityName + " without " + baseline.LastPercent)
+	spent, ran := s.find(capacityName + " without " + lastPercent)
 	if !ok || !ran {
 		return nil
 	}

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
 )
 
 func TestABudgetIsComparedOnLoadsThatCanMeetIt(t *testing.T) {
@@ -19,7 +17,7 @@ func TestABudgetIsComparedOnLoadsThatCanMeetIt(t *testing.T) {
 		on(1.2, 0), on(1.6, 1), on(2, 1.01), {numbers: numbers{score: score{CostOverOracle: of(9)}}},
 	}}
 	spent := performance{
-		controller: capacityName + " without " + baseline.LastPercent,
+		controller: capacityName + " without " + lastPercent,
 		scenarios:  []scenarioNumbers{on(0.6, 0.5), on(1.6, 1.5), on(1, 50), on(1, 50)},
 	}
 	require.Equal(t, [][]string{

@@ -43,5 +43,5 @@
 // Its numbers are about a model. Other benchmarks replay three of its scenarios on real parts, and the model's
 // constants were measured there.
 //
-// Layer 3. It decides nothing: controllers are in package baseline, the model in package model.
+// Layer 3. It decides nothing: controllers are in packages baseline and rival, the model in package model.
 package main

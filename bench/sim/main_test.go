@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
 	pictures "github.com/pulsar-autoscaler/pulsar-autoscaler/test/picture"
 )
 
@@ -102,7 +101,7 @@ func TestLeavingPartsOutAddsControllers(t *testing.T) {
 func TestPartsAreNamed(t *testing.T) {
 	all, err := parseVariants("all")
 	require.NoError(t, err)
-	require.Len(t, all, len(baseline.PartNames()))
+	require.Len(t, all, len(partNames()))
 	none, err := parseVariants("")
 	require.NoError(t, err)
 	require.Empty(t, none)
@@ -190,7 +189,7 @@ func TestFlagsAreChecked(t *testing.T) {
 func TestHelpNamesTheParts(t *testing.T) {
 	var help bytes.Buffer
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, io.Discard, &help), flag.ErrHelp)
-	for _, name := range baseline.PartNames() {
+	for _, name := range partNames() {
 		require.Contains(t, help.String(), name)
 	}
 }

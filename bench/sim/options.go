@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
@@ -72,7 +73,7 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.StringVar(&scenario, "scenario", "", "`regexp` of the scenarios to run; all when empty")
 	flags.StringVar(&ablate, "ablate", "",
 		"`parts` of the algorithm to leave out, one after the other: names with commas between, a+b for both at once, "+
-			"or all; they are "+partNames())
+			"or all; they are "+strings.Join(partNames(), ", "))
 	flags.StringVar(&o.out, "out", "", "`file` for the numbers as JSON; none when empty")
 	flags.StringVar(&o.plots, "plots", "", "`directory` for an HTML page with charts of each scenario; none when empty")
 	flags.StringVar(&plotted, "plot", "^(oracle|keda-default10|simple|capacity)$", "`regexp` of the controllers in plots")

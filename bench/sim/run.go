@@ -12,6 +12,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/rival"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 )
 
@@ -59,15 +60,15 @@ const (
 
 // contestants are the controllers to run, in the order of the tables. The oracle always runs: it is the measure. So
 // does ours if parts of it are left out.
-func contestants(o options) []baseline.Named {
-	var all []baseline.Named
-	for _, c := range baseline.All() {
+func contestants(o options) []rival.Named {
+	var all []rival.Named
+	for _, c := range rival.All() {
 		if c.Name == oracleName || len(o.ablate) > 0 && c.Name == capacityName || o.controller.MatchString(c.Name) {
 			all = append(all, c)
 		}
 	}
 	for _, v := range o.ablate {
-		all = append(all, baseline.Named{Name: v.controller(), New: baseline.Without(v.parts...)})
+		all = append(all, rival.Named{Name: v.controller(), New: baseline.Without(v.parts...)})
 	}
 	return all
 }
@@ -83,7 +84,7 @@ func matching(all []suite.Scenario, pattern *regexp.Regexp) []suite.Scenario {
 }
 
 // run runs every controller on every scenario with every seed, as many at once as there are processors.
-func (s set) run(ctx context.Context, controllers []baseline.Named, o options) ([]outcome, error) {
+func (s set) run(ctx context.Context, controllers []rival.Named, o options) ([]outcome, error) {
 	type job struct {
 		outcome
 		newController baseline.New

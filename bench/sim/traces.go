@@ -17,8 +17,8 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/recording"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
 )
 
 const (
@@ -51,7 +51,7 @@ type recordedTrace struct {
 	name string
 	// factor makes rates of which the mean needs traceReplicas.
 	factor   float64
-	episodes []trace.Episode
+	episodes []recording.Episode
 }
 
 // traceExtensions are those of the files that are traces.
@@ -90,21 +90,21 @@ func readTrace(path string, capacity float64, seed uint64) (recordedTrace, error
 		return recordedTrace{}, err
 	}
 	defer file.Close() //nolint:errcheck // only read
-	recording, err := trace.ReadRecording(file)
+	recorded, err := recording.Read(file)
 	if err != nil {
 		return recordedTrace{}, err
 	}
-	mean := recording.Mean()
+	mean := recorded.Mean()
 	if mean == 0 {
 		return recordedTrace{}, errors.New("it has no messages")
 	}
 	// Each trace has random numbers of its own, so that its episodes do not depend on the other files.
-	episodes, err := recording.Episodes(rand.New(rand.NewPCG(seed, 0x7ace)))
+	episodes, err := recorded.Episodes(rand.New(rand.NewPCG(seed, 0x7ace)))
 	return recordedTrace{factor: traceReplicas * capacity / mean, episodes: episodes}, err
 }
 
 // scenario is an episode with a setting. It begins with as many replicas as its first rate needs.
-func (t recordedTrace) scenario(e trace.Episode, s setting, f function) suite.Scenario {
+func (t recordedTrace) scenario(e recording.Episode, s setting, f function) suite.Scenario {
 	most := max(f.max, int(math.Ceil(traceMax*t.factor*e.Peak()/f.capacity)))
 	rate := func(second float64) float64 { return t.factor * e.Rate(second) }
 	initial := math.Ceil(rate(0) / f.capacity)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/recording"
 )
 
 const exampleTraces = "testdata/traces"
@@ -78,9 +78,9 @@ func TestATraceIsScaledToItsMean(t *testing.T) {
 	require.Len(t, traces, 2)
 	require.Equal(t, "packed", traces[0].name)
 	require.Equal(t, traces[1].episodes, traces[0].episodes)
-	recording, err := trace.ReadRecording(bytes.NewReader(text))
+	recorded, err := recording.Read(bytes.NewReader(text))
 	require.NoError(t, err)
-	require.InDelta(t, 5*40, traces[1].factor*recording.Mean(), 1e-9)
+	require.InDelta(t, 5*40, traces[1].factor*recorded.Mean(), 1e-9)
 
 	episode := traces[1].episodes[0]
 	f := function{capacity: 40, min: 1, max: 3, partitions: 1}

@@ -43,6 +43,16 @@ type capacity struct {
 // FalseCeilings is the number of ceilings that the model contradicts.
 func (c *capacity) FalseCeilings() int { return c.falseCeilings }
 
+// Part is a part of the algorithm that can be left out, to measure its value. The policy does not know: what the part
+// reads is hidden, what it learned is forgotten, or its result is replaced.
+type Part struct {
+	Name string
+	// Hide takes away what the part reads or has learned.
+	Hide func(*policy.Input, *policy.State)
+	// Replace returns the replicas without the part.
+	Replace func(policy.Decision) int32
+}
+
 // Without returns our controller without parts of the algorithm.
 func Without(parts ...Part) New {
 	return func(s model.Scenario) Controller { return newCapacity(s, parts...) }
@@ -150,14 +160,14 @@ func (c *capacity) decide(system *model.System) {
 		in.Upstream = upstream(system.Second())
 	}
 	for _, part := range c.without {
-		if part.hide != nil {
-			part.hide(&in, &c.state)
+		if part.Hide != nil {
+			part.Hide(&in, &c.state)
 		}
 	}
 	decision, state := policy.Decide(in, c.state)
 	for _, part := range c.without {
-		if part.replace != nil {
-			decision.Replicas = part.replace(decision)
+		if part.Replace != nil {
+			decision.Replicas = part.Replace(decision)
 		}
 	}
 	if c.state.Plateau.Ceiling() == 0 && state.Plateau.Ceiling() > 0 && !system.Limited() {

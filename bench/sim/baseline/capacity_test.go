@@ -6,6 +6,7 @@ package baseline
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -76,4 +77,13 @@ func TestTheCapacityIsRightAfterThreeSaturatedPollsOfTheModel(t *testing.T) {
 		}
 	}
 	t.Logf("at most %.1f %% off", 100*worst)
+}
+
+// calm is a load for six replicas, without randomness.
+func calm() model.Scenario {
+	return model.Scenario{
+		Seconds: 1800, Rate: model.Constant(
+			280), Capacity: model.Constant(50), Spread: 1e-9, StartSpread: 1e-9, Objective: time.Minute,
+		Initial: 6, Min: 1, Max: 40, Start: 25 * time.Second,
+	}
 }

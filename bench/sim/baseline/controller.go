@@ -3,11 +3,7 @@
 
 package baseline
 
-import (
-	"math"
-
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
-)
+import "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 
 // Controller returns the number of replicas for every second, usually unchanged.
 type Controller interface {
@@ -17,60 +13,11 @@ type Controller interface {
 // New creates a controller for a scenario, in which the model's defaults are set.
 type New func(model.Scenario) Controller
 
-// Named is a controller with its name in tables.
-type Named struct {
-	Name string
-	New  New
-}
-
-// All returns all controllers, ours last.
-func All() []Named {
-	return []Named{
-		{"oracle", newOracle},
-		{"hpa-cpu80", CPU},
-		{"keda-default10", DefaultKEDA},
-		{"keda-tuned", newTunedKEDA},
-		{"keda-expert", newExpert},
-		{"expert-fresh", newFreshExpert},
-		{"ds2-10", newDS2(0.1)},
-		{"ds2-50", newDS2(0.5)},
-		{"flink-default", newFlink(defaultFlink())},
-		{"flink-tuned", newFlink(tunedFlink())},
-		{"simple", newSimple},
-		{"capacity", Without()},
-	}
-}
-
 // every reports whether a period begins in this second.
 func every(seconds int, system *model.System) bool { return system.Second()%seconds == 0 }
-
-// bound applies the bounds of the scenario.
-func bound(replicas float64, s model.Scenario) int {
-	if math.IsNaN(replicas) {
-		return s.Min
-	}
-	return int(min(float64(s.Max), max(float64(s.Min), replicas)))
-}
 
 // moment is a number of replicas at a second.
 type moment struct {
 	second   float64
 	replicas int
-}
-
-// recommendations of the past, the oldest first.
-type recommendations []moment
-
-// atLeast is a stabilization window for scale-down: it returns the largest of want and the recommendations of the last
-// seconds, up to the running replicas.
-func (r *recommendations) atLeast(system *model.System, want, seconds int) int {
-	now := float64(system.Second())
-	*r = append(*r, moment{now, want})
-	for (*r)[0].second < now-float64(seconds) {
-		*r = (*r)[1:]
-	}
-	for _, m := range *r {
-		want = max(want, min(system.Replicas(), m.replicas))
-	}
-	return want
 }

@@ -1,9 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package baseline has the controllers that the simulator compares: those that users run today, those of other systems,
-// an oracle that knows the future, the plain form that every refinement has to beat, and ours, which is the product's
-// own Store and policy.
+// Package baseline has the controllers that kubectl-pap compares: those that users run today, and ours, which is the
+// product's own Store and policy. Package rival has those that only the simulator of this repository compares.
 //
 // Handicaps and advantages: baselines that need a threshold get the true capacity of a replica at the start and the
 // objective, which no user knows; the HPA on CPU has a correct request, and CPU without delay; the experts' HPAs have
@@ -13,5 +12,5 @@
 // for messages, as do the thresholds of the experts; ours, Flink and the plain form know how many messages an entry
 // has.
 //
-// Layer 3. Only the oracle reads the model directly; all others see what a real controller could see.
+// Layer 3. All see what a real controller could see.
 package baseline

@@ -49,9 +49,9 @@ func DefaultKEDA(model.Scenario) Controller {
 	}
 }
 
-// newTunedKEDA has the best threshold and an HPA with the default behavior, which does not follow expired
+// TunedKEDA has the best threshold and an HPA with the default behavior, which does not follow expired
 // recommendations.
-func newTunedKEDA(s model.Scenario) Controller { return KEDA(tunedThreshold(s), 0)(s) }
+func TunedKEDA(s model.Scenario) Controller { return KEDA(tunedThreshold(s), 0)(s) }
 
 // KEDA is a ScaledObject with a threshold, a cooldownPeriod (0 is the default) and an HPA with the default behavior.
 func KEDA(threshold float64, cooldown time.Duration) New {
@@ -62,12 +62,12 @@ func KEDA(threshold float64, cooldown time.Duration) New {
 	}
 }
 
-// newExpert adds a trigger on the publish rate, a gauge of the broker that is up to a minute old, at 80 % of the true
+// Expert adds a trigger on the publish rate, a gauge of the broker that is up to a minute old, at 80 % of the true
 // capacity.
-func newExpert(s model.Scenario) Controller { return expert(s, 60) }
+func Expert(s model.Scenario) Controller { return expert(s, 60) }
 
-// newFreshExpert has the rate of a monitoring system that scrapes counters every 15 s.
-func newFreshExpert(s model.Scenario) Controller { return expert(s, 15) }
+// FreshExpert has the rate of a monitoring system that scrapes counters every 15 s.
+func FreshExpert(s model.Scenario) Controller { return expert(s, 15) }
 
 func expert(s model.Scenario, seconds int) Controller {
 	rate := gauge{seconds: seconds}

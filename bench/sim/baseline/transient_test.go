@@ -23,7 +23,8 @@ func TestARecurringLoadIsFollowedOnlyWhereThatPays(t *testing.T) {
 			ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: new(int32(600))},
 		}
 		for seed := range uint64(3) {
-			score, stays := followed(s, Without(), seed).Score(), followed(s, Policy(staying), seed).Score()
+			_, score := After(s, s, Without(), seed)
+			_, stays := After(s, s, Policy(staying), seed)
 			price := 0.0
 			for second, replicas := range score.Trace[1:] {
 				if replicas < score.Trace[second] {
@@ -39,7 +40,8 @@ func TestARecurringLoadIsFollowedOnlyWhereThatPays(t *testing.T) {
 func TestABurstOfTenSecondsIsPaidForOnce(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
-		score := followed(named("burst-10s"), Without(), seed).Score()
+		s := named("burst-10s")
+		_, score := After(s, s, Without(), seed)
 		require.LessOrEqual(t, slices.Max(score.Trace[25*60:]), int32(18), "seed %d", seed)
 		require.Less(t, score.LateShare(), 0.001, "seed %d", seed)
 	}

@@ -8,9 +8,9 @@ import "fmt"
 // edge is how long, in seconds, the rate takes from one row to the next where rows have messages.
 const edge = 1e-3
 
-// spread makes rates of messages, which are spread evenly from their row until the next. The last row lasts
+// Spread makes rates of messages, which are spread evenly from their row until the next. The last row lasts
 // lastLength, in seconds.
-func (l Load) spread(lastLength float64) (Load, error) {
+func (l Load) Spread(lastLength float64) (Load, error) {
 	even := Load{start: l.start}
 	for i, begin := range l.at {
 		last := i+1 == len(l.at)

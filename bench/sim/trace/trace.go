@@ -98,7 +98,7 @@ func Read(from io.Reader, gap time.Duration) (Load, error) {
 	}
 	if d.counted {
 		last := len(d.load.at) - 1
-		return d.load.spread(d.load.at[last] - d.load.at[last-1])
+		return d.load.Spread(d.load.at[last] - d.load.at[last-1])
 	}
 	return d.load, nil
 }
@@ -197,7 +197,7 @@ type decoder struct {
 	header func(*csv.Reader) (columns, error)
 	// lenient is set if rows may have no value, which are left out.
 	lenient bool
-	// counted means that rows have timestamps and messages, which spread converts to rates.
+	// counted means that rows have timestamps and messages, which Spread converts to rates.
 	counted bool
 	// dated is set if times are RFC 3339; firstSeconds is the first time if they are not.
 	dated        bool

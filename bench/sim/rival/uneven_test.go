@@ -1,13 +1,17 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package rival
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 )
 
 // goal of our controller on a named scenario: replica-seconds over the oracle's, late messages in per cent, the most
@@ -17,6 +21,7 @@ type goal struct{ cost, late, replicas, actions float64 }
 // Bounds for uneven calls, replicas and loads. Three of the bounds are no good result; their comments say why.
 func TestUnevenLoadsKeepTheirGoals(t *testing.T) {
 	t.Parallel()
+	all := suite.Named()
 	for name, want := range map[string]goal{
 		"growth":          {cost: 1, late: 0.1, replicas: 22, actions: 15},
 		"lognormal-calls": {cost: 1.2, late: 0.1, replicas: 20, actions: 12},
@@ -37,8 +42,8 @@ func TestUnevenLoadsKeepTheirGoals(t *testing.T) {
 			got := goal{cost: 1}
 			const runs = 3
 			for seed := range uint64(runs) {
-				s := named(name)
-				ours, best := followed(s, Without(), seed).Score(), followed(s, newOracle, seed).Score()
+				s := all[slices.IndexFunc(all, func(s suite.Scenario) bool { return s.Name == name })].Scenario
+				ours, best := followed(s, baseline.Without(), seed).Score(), followed(s, newOracle, seed).Score()
 				got.cost *= math.Pow(ours.ReplicaSeconds/best.ReplicaSeconds, 1.0/runs)
 				got.late += 100 * ours.LateShare() / runs
 				got.actions += float64(ours.Actions) / runs

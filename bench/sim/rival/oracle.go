@@ -1,12 +1,13 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package rival
 
 import (
 	"math"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
@@ -18,7 +19,7 @@ type oracle struct {
 	recent   recommendations
 }
 
-func newOracle(s model.Scenario) Controller { return &oracle{scenario: s} }
+func newOracle(s model.Scenario) baseline.Controller { return &oracle{scenario: s} }
 
 const (
 	oracleLook    = 40

@@ -1,11 +1,12 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package rival
 
 import (
 	"math"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
@@ -43,8 +44,8 @@ func tunedFlink() flinkSettings {
 	}
 }
 
-func newFlink(settings flinkSettings) New {
-	return func(model.Scenario) Controller { return &flink{settings: settings} }
+func newFlink(settings flinkSettings) baseline.New {
+	return func(model.Scenario) baseline.Controller { return &flink{settings: settings} }
 }
 
 const (

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package rival
 
 import (
 	"testing"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
@@ -23,7 +24,7 @@ func calm() model.Scenario {
 }
 
 // followed is a system that followed a controller to the end.
-func followed(s model.Scenario, newController New, seed uint64) *model.System {
+func followed(s model.Scenario, newController baseline.New, seed uint64) *model.System {
 	system := model.New(s, seed)
 	controller := newController(system.Scenario())
 	for range s.Seconds {

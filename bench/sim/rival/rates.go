@@ -1,11 +1,12 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package rival
 
 import (
 	"math"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
@@ -47,8 +48,8 @@ type ds2 struct {
 	warm   int
 }
 
-func newDS2(more float64) New {
-	return func(model.Scenario) Controller { return &ds2{factor: 1 + more} }
+func newDS2(more float64) baseline.New {
+	return func(model.Scenario) baseline.Controller { return &ds2{factor: 1 + more} }
 }
 
 func (d *ds2) Replicas(system *model.System) int {
@@ -81,7 +82,7 @@ type simple struct {
 	recent             recommendations
 }
 
-func newSimple(model.Scenario) Controller { return &simple{} }
+func newSimple(model.Scenario) baseline.Controller { return &simple{} }
 
 func (s *simple) Replicas(system *model.System) int {
 	const interval, window, use, drain = 15, 120, 0.7, 2

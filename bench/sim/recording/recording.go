@@ -1,19 +1,19 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package trace
+package recording
 
 import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
 	"sort"
-	"strconv"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
 )
 
 const (
@@ -34,44 +34,47 @@ type Recording struct {
 
 // part is a time without a gap.
 type part struct {
-	Load
+	trace.Load
 
+	// at are the seconds since the first row, and rates are those of the rows.
+	at, rates []float64
 	// begin is when it begins, in seconds since the first row of the recording.
 	begin float64
 	// sums are the messages before each row.
 	sums []float64
 }
 
-// ReadRecording decodes a load with gaps, which may be compressed by gzip. Besides the columns of Read it knows two of
-// any name: a time, in UTC if it has no zone, and the messages until the next row. A row without a value is missing.
-func ReadRecording(from io.Reader) (Recording, error) {
+// Read decodes a load with gaps, which may be compressed by gzip. Besides the columns of trace.Read it knows two of any
+// name: a time, in UTC if it has no zone, and the messages until the next row. A row without a value is missing.
+func Read(from io.Reader) (Recording, error) {
 	plain, err := decompressed(from)
 	if err != nil {
 		return Recording{}, err
 	}
-	d := decoder{gap: maxRecording.Seconds(), longest: maxRecording.Seconds(), header: lenientHeader, lenient: true}
-	if err := d.read(plain); err != nil {
+	all, counted, err := trace.ReadWithGaps(plain, maxRecording)
+	if err != nil {
 		return Recording{}, err
 	}
-	r := Recording{interval: median(distances(d.load.at))}
-	if start, known := d.load.Start(); known {
+	var at []float64
+	for second := range all.Rows() {
+		at = append(at, second)
+	}
+	r := Recording{interval: median(distances(at))}
+	if start, known := all.Start(); known {
 		r.midnight = start.UTC().Sub(start.UTC().Truncate(24 * time.Hour)).Seconds()
 	}
-	for from := 0; from < len(d.load.at); {
+	for from := 0; from < len(at); {
 		to := from + 1
-		for to < len(d.load.at) && d.load.at[to]-d.load.at[to-1] <= gapFactor*r.interval {
+		for to < len(at) && at[to]-at[to-1] <= gapFactor*r.interval {
 			to++
 		}
-		one := Load{rates: d.load.rates[from:to], replicas: d.load.replicas[from:to]}
-		for _, at := range d.load.at[from:to] {
-			one.at = append(one.at, at-d.load.at[from])
-		}
-		if d.counted {
-			if one, err = one.spread(r.interval); err != nil {
+		one := all.Part(from, to)
+		if counted {
+			if one, err = one.Spread(r.interval); err != nil {
 				return Recording{}, err
 			}
 		}
-		r.parts = append(r.parts, newPart(one, d.load.at[from]))
+		r.parts = append(r.parts, newPart(one, at[from]))
 		from = to
 	}
 	return r, nil
@@ -90,26 +93,14 @@ func decompressed(from io.Reader) (io.Reader, error) {
 	return plain, nil
 }
 
-// lenientHeader knows two columns of any name too.
-func lenientHeader(rows *csv.Reader) (columns, error) {
-	names, err := headerNames(rows)
-	if err != nil {
-		return columns{}, err
+func newPart(l trace.Load, begin float64) part {
+	p := part{Load: l, begin: begin, rates: l.Rates()}
+	for at := range l.Rows() {
+		p.at = append(p.at, at)
 	}
-	found, err := columnsOf(names)
-	if err == nil || len(names) != 2 || slices.Contains(names, "rate") {
-		return found, err
-	}
-	if _, notName := strconv.ParseFloat(names[1], 64); notName == nil {
-		return columns{}, err
-	}
-	return columns{time: 0, rate: 1, replicas: -1, counted: true}, nil
-}
-
-func newPart(l Load, begin float64) part {
-	p := part{Load: l, begin: begin, sums: make([]float64, len(l.at))}
-	for i := 1; i < len(l.at); i++ {
-		p.sums[i] = p.sums[i-1] + (l.at[i]-l.at[i-1])*(l.rates[i]+l.rates[i-1])/2
+	p.sums = make([]float64, len(p.at))
+	for i := 1; i < len(p.at); i++ {
+		p.sums[i] = p.sums[i-1] + (p.at[i]-p.at[i-1])*(p.rates[i]+p.rates[i-1])/2
 	}
 	return p
 }
@@ -150,14 +141,4 @@ func distances(at []float64) []float64 {
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
-}
-
-// parseTime also takes what psql prints. A time without a zone is in UTC.
-func parseTime(at string) (moment time.Time, err error) {
-	for _, layout := range []string{time.RFC3339, time.DateTime, time.DateTime + "Z07", time.DateTime + "Z07:00"} {
-		if moment, err = time.Parse(layout, at); err == nil {
-			break
-		}
-	}
-	return moment.UTC(), err //nolint:wrapcheck // the caller has a better one
 }

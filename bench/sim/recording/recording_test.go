@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package trace
+package recording
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 
 func recording(t *testing.T, text string) Recording {
 	t.Helper()
-	r, err := ReadRecording(strings.NewReader(text))
+	r, err := Read(strings.NewReader(text))
 	require.NoError(t, err)
 	return r
 }
@@ -56,7 +56,7 @@ func TestARecordingHasGaps(t *testing.T) {
 				require.InDelta(t, want[1], r.parts[i].Rate(90), 1e-9)
 			}
 			require.InDelta(t, 1920.0/240, r.Mean(), 1e-3, "a gap is no zero")
-			same, err := ReadRecording(compressed(t, text))
+			same, err := Read(compressed(t, text))
 			require.NoError(t, err)
 			require.Equal(t, r, same)
 		})
@@ -83,7 +83,7 @@ func TestARecordingReportsProblems(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := ReadRecording(strings.NewReader(tt.text))
+			_, err := Read(strings.NewReader(tt.text))
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
@@ -180,7 +180,7 @@ func TestNoEpisodeHasAGap(t *testing.T) {
 			for _, e := range episodes {
 				names = append(names, e.Name)
 				require.GreaterOrEqual(t, e.from, 0.0)
-				require.LessOrEqual(t, e.from+float64(e.Seconds), part{Load: e.load}.length())
+				require.LessOrEqual(t, e.from+float64(e.Seconds), e.load.length())
 			}
 			require.Equal(t, tt.want, names)
 			if tt.begin >= 0 {
@@ -199,7 +199,7 @@ func TestNoEpisodeHasAGap(t *testing.T) {
 	require.ErrorContains(t, err, "no 6 hours are without a gap")
 }
 
-func FuzzReadRecording(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"timestamp,value\n2026-03-02 09:00:00,600\n2026-03-02 09:01:00,1\n2026-03-02 11:01:00,1\n",
 		"period,count\n1700000000,1\n1700090000,\n1700100000,2\n", "time,rate\n0,10\n60,NaN\n90000,1\n", days(2, whole),
@@ -207,7 +207,7 @@ func FuzzReadRecording(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := ReadRecording(strings.NewReader(text))
+		r, err := Read(strings.NewReader(text))
 		if err != nil {
 			return
 		}

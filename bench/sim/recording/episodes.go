@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package trace
+package recording
 
 import (
 	"cmp"
@@ -36,7 +36,7 @@ type Episode struct {
 	Name    string
 	Seconds int
 
-	load Load
+	load part
 	from float64
 }
 
@@ -119,7 +119,7 @@ func (r Recording) rises() map[int]rise {
 func (r Recording) around(name string, one rise) Episode {
 	p := r.parts[one.part]
 	from := min(max(0, one.at-episodeSeconds/2), p.length()-episodeSeconds)
-	return Episode{Name: name, Seconds: episodeSeconds, load: p.Load, from: from}
+	return Episode{Name: name, Seconds: episodeSeconds, load: p, from: from}
 }
 
 // day has the messages and the known seconds of each of its hours.
