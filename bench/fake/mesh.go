@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -50,25 +51,51 @@ func Follow(ctx context.Context, reader client.WithWatch, list client.ObjectList
 	}
 }
 
-// FollowFunctions writes the status of each Function as Function Mesh does, without the time that pods take, until ctx
-// ends, and reports changes of its replicas.
-func FollowFunctions(ctx context.Context, writer client.WithWatch, namespace string,
+// FollowFunctions reports changes of the replicas of Functions until ctx ends. After the time that pods take to start it
+// writes the status of each as Function Mesh does.
+func FollowFunctions(ctx context.Context, writer client.WithWatch, namespace string, start time.Duration,
 	scaled func(function string, replicas int),
 ) error {
+	type change struct {
+		function *unstructured.Unstructured
+		due      time.Time
+	}
+	const waiting = 10_000 // Functions of the largest benchmark
+	changes := make(chan change, waiting)
 	functions := &unstructured.UnstructuredList{}
 	functions.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction + "List"))
-	return Follow(ctx, writer, functions, namespace, func(event watch.Event) error {
-		function, ok := event.Object.(*unstructured.Unstructured)
-		if !ok || event.Type != watch.Modified {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(changes)
+		return Follow(ctx, writer, functions, namespace, func(event watch.Event) error {
+			function, ok := event.Object.(*unstructured.Unstructured)
+			if !ok || event.Type != watch.Modified {
+				return nil
+			}
+			now, err := read(function)
+			if err != nil || !now.told || now.wanted == now.reported {
+				return err
+			}
+			scaled(function.GetName(), int(now.wanted))
+			select {
+			case changes <- change{function, time.Now().Add(start)}:
+			case <-ctx.Done():
+			}
 			return nil
-		}
-		now, err := read(function)
-		if err != nil || !now.told || now.wanted == now.reported {
-			return err
-		}
-		scaled(function.GetName(), int(now.wanted))
-		return report(ctx, writer, function)
+		})
 	})
+	group.Go(func() error {
+		for one := range changes {
+			if err := command.Pause(ctx, time.Until(one.due)); err != nil {
+				return nil //nolint:nilerr // the caller has ended it
+			}
+			if err := report(ctx, writer, one.function); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return group.Wait()
 }
 
 // replicas are a Function's replicas in spec and status.

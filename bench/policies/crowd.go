@@ -4,20 +4,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
 // crowd is the state of the Functions of a contender. It is safe for concurrent use.
@@ -69,26 +61,6 @@ func (c *crowd) sinceBurst(now time.Time) float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return now.Sub(c.begun).Seconds()
-}
-
-// follow records spec.replicas of the Functions until ctx ends. fake.FollowFunctions would be late: it writes a status
-// before it reads the next change.
-func (c *crowd) follow(ctx context.Context, kube client.WithWatch) error {
-	functions := &unstructured.UnstructuredList{}
-	functions.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction + "List"))
-	return fake.Follow(ctx, kube, functions, stage.Namespace, func(event watch.Event) error {
-		now := time.Now()
-		function, ok := event.Object.(*unstructured.Unstructured)
-		if !ok || event.Type == watch.Deleted {
-			return nil
-		}
-		replicas, _, err := unstructured.NestedInt64(function.Object, "spec", "replicas")
-		if err != nil {
-			return fmt.Errorf("reading spec.replicas of %s: %w", function.GetName(), err)
-		}
-		c.scaled(function.GetName(), int(replicas), now)
-		return nil
-	})
 }
 
 // scaled records spec.replicas of a Function.

@@ -12,7 +12,7 @@
 //
 // The API server, etcd, the HorizontalPodAutoscaler controller, the adapter, KEDA and Pulsar are real and run as
 // shipped; each Function has one topic. Package fake replaces Function Mesh: the status of a Function follows its spec
-// at once, and there are no pods, so that no message is processed.
+// after 5 s, and there are no pods, so that no message is processed.
 //
 //	main.go       flags, the order of things
 //	contender.go  the objects of contenders, and when they are ready

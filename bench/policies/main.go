@@ -36,6 +36,8 @@ const (
 	// wakeTimeout is 4 times the duration of KEDA's pull.
 	wakeTimeout = 2 * time.Minute
 	look        = 20 * time.Millisecond
+	// start is how long pods take, at least, until Function Mesh reports them.
+	start = 5 * time.Second
 )
 
 func main() {
@@ -139,9 +141,10 @@ func (b bench) measure(ctx context.Context, name string) (r result, err error) {
 		return r, err
 	}
 	group.Go(func() error {
-		return fake.FollowFunctions(watches, kube, stage.Namespace, func(string, int) {})
+		return fake.FollowFunctions(watches, kube, stage.Namespace, start, func(function string, replicas int) {
+			c.scaled(function, replicas, time.Now())
+		})
 	})
-	group.Go(func() error { return c.follow(watches, kube) })
 	group.Go(func() error {
 		return fake.Follow(watches, kube, &autoscalingv2.HorizontalPodAutoscalerList{}, stage.Namespace,
 			func(event watch.Event) error {

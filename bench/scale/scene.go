@@ -121,7 +121,7 @@ func (s *scene) createPod(ctx context.Context, function string, ordinal int) err
 // follow makes Functions and their loads follow their replicas.
 func (s *scene) follow(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error {
-		return fake.FollowFunctions(ctx, s.client, stage.Namespace, func(function string, replicas int) {
+		return fake.FollowFunctions(ctx, s.client, stage.Namespace, 0, func(function string, replicas int) {
 			s.loads[function].Scale(replicas, time.Now())
 		})
 	})
