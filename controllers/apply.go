@@ -39,17 +39,16 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	case actions.Restore != nil:
 		return a.restore(ctx, o, *actions.Restore, result)
 	case actions.Suspend != nil:
-		return a.suspender.suspend(ctx, o, *actions.Suspend, result)
+		return a.suspender.suspend(ctx, o.Subject, *actions.Suspend, result)
 	}
 	if actions.RemoveAutoscaler {
-		if result.Autoscaler, result.ApplyFailed = a.removeAutoscaler(ctx, o); result.ApplyFailed != nil {
-			return result // never two writers at once
-		}
+		result.Autoscaler, result.ApplyFailed = a.removeAutoscaler(ctx, o.Policy, o.Autoscaler)
 	}
-	if actions.RemoveScaledObject {
-		if result.ScaledObject, result.ApplyFailed = a.removeScaledObject(ctx, o); result.ApplyFailed != nil {
-			return result
-		}
+	if actions.RemoveScaledObject && result.ApplyFailed == nil {
+		result.ScaledObject, result.ApplyFailed = a.removeScaledObject(ctx, o.Subject, o.Autoscalers)
+	}
+	if result.ApplyFailed != nil {
+		return result // never two writers at once
 	}
 	var refused *plan.Violation
 	switch {
@@ -63,10 +62,10 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 		result.Violation, result.Refused = refused, true
 	}
 	if actions.Replicas != nil && result.ApplyFailed == nil && refused == nil {
-		result.ScaleFailed = a.scale(ctx, o, *actions.Replicas)
+		result.ScaleFailed = a.scale(ctx, o.Subject, *actions.Replicas)
 	}
 	if worker, ok := a.scalers[plan.ByWorker].(workerScaler); ok && result.ScaleFailed == nil {
-		result.ScaleFailed = worker.failed(o)
+		result.ScaleFailed = worker.failed(o.Subject)
 	}
 	return result
 }
@@ -127,11 +126,10 @@ func isTerminating(err error) bool {
 
 // removeAutoscaler deletes our autoscaler if the policy needs none, and returns what remains. It never deletes
 // another's.
-func (a applier) removeAutoscaler(ctx context.Context, observed plan.Observed) (
-	*autoscalingv2.HorizontalPodAutoscaler, error,
-) {
-	live := observed.Autoscaler
-	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, observed.Policy) {
+func (a applier) removeAutoscaler(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+	live *autoscalingv2.HorizontalPodAutoscaler,
+) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, p) {
 		return live, nil
 	}
 	err := a.client.Delete(ctx, live, client.Preconditions{UID: &live.UID})

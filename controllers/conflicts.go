@@ -28,56 +28,56 @@ import (
 // observeConflicts finds the autoscaler with our name, other autoscalers that write the same replicas, and an object
 // with a name that would make Function Mesh delete our autoscaler. Other autoscalers scale the target or its
 // StatefulSet.
-func (o observer) observeConflicts(ctx context.Context, observed *plan.Observed) error {
-	p := observed.Policy
+func (o observer) observeConflicts(ctx context.Context, s plan.Subject, found *plan.Autoscalers) error {
+	p := s.Policy
 	ours := plan.AutoscalerName(p.Name)
 	var err error
-	if observed.ScaledObject, err = ownScaledObject(ctx, o.targets.Reader, p); err != nil {
+	if found.ScaledObject, err = ownScaledObject(ctx, o.targets.Reader, p); err != nil {
 		return err
 	}
 	paused := map[string]bool{}
-	for _, key := range scaledKeys(p, observed.Target) {
-		if err := o.observeScaledObjects(ctx, observed, key, paused); err != nil {
+	for _, key := range scaledKeys(p, s.Target) {
+		if err := o.observeScaledObjects(ctx, s, found, key, paused); err != nil {
 			return err
 		}
 	}
-	for _, key := range scaledKeys(p, observed.Target) {
-		if err := o.observeAutoscalers(ctx, observed, key, paused); err != nil {
+	for _, key := range scaledKeys(p, s.Target) {
+		if err := o.observeAutoscalers(ctx, p, found, key, paused); err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(observed.Conflicting, func(a, b plan.ConflictingAutoscaler) int {
+	slices.SortFunc(found.Conflicting, func(a, b plan.ConflictingAutoscaler) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 	})
-	slices.Sort(observed.OtherScaledObjects)
+	slices.Sort(found.OtherScaledObjects)
 	live := autoscalingv2.HorizontalPodAutoscaler{}
 	err = o.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading HorizontalPodAutoscaler %s: %w", ours, err)
 	}
 	if err == nil {
-		named(observed, &live)
+		named(p, found, &live)
 	}
-	observed.NameClash, err = nameClash(ctx, o.targets.Reader, p.Namespace, ours)
+	found.NameClash, err = nameClash(ctx, o.targets.Reader, p.Namespace, ours)
 	return err
 }
 
 // named records the HorizontalPodAutoscaler with our name: ours, or the one that KEDA created for our ScaledObject and
 // that may outlive it.
-func named(observed *plan.Observed, live *autoscalingv2.HorizontalPodAutoscaler) {
+func named(p *v1alpha1.AutoscalingPolicy, found *plan.Autoscalers, live *autoscalingv2.HorizontalPodAutoscaler) {
 	if target.ControllerOf(live) == cluster.KindScaledObject+" "+live.Name &&
-		(observed.ScaledObject == nil || metav1.IsControlledBy(observed.ScaledObject, observed.Policy)) {
-		observed.KEDAAutoscaler = live
+		(found.ScaledObject == nil || metav1.IsControlledBy(found.ScaledObject, p)) {
+		found.KEDAAutoscaler = live
 		return
 	}
-	observed.Autoscaler = live
+	found.Autoscaler = live
 }
 
 // observeScaledObjects adds KEDA's ScaledObjects except ours. A paused one does not conflict; it is recorded as paused.
-func (o observer) observeScaledObjects(ctx context.Context, observed *plan.Observed, key string,
+func (o observer) observeScaledObjects(ctx context.Context, s plan.Subject, found *plan.Autoscalers, key string,
 	paused map[string]bool,
 ) error {
-	objects, err := o.targets.Reader.List(ctx, cluster.KindScaledObject, client.InNamespace(observed.Policy.Namespace),
+	objects, err := o.targets.Reader.List(ctx, cluster.KindScaledObject, client.InNamespace(s.Policy.Namespace),
 		client.MatchingFields{target.IndexScaleTarget: key})
 	if err != nil {
 		return err
@@ -85,37 +85,37 @@ func (o observer) observeScaledObjects(ctx context.Context, observed *plan.Obser
 	for i := range objects {
 		object := &objects[i]
 		paused[object.GetName()] = isPaused(object)
-		if metav1.IsControlledBy(object, observed.Policy) {
+		if metav1.IsControlledBy(object, s.Policy) {
 			continue
 		}
-		if own := scaledKey(observed); key == own {
-			observed.OtherScaledObjects = append(observed.OtherScaledObjects, object.GetName())
+		if key == scaledKey(s.Target) {
+			found.OtherScaledObjects = append(found.OtherScaledObjects, object.GetName())
 		}
 		ref := target.ScaleTargetOf(object)
 		if ref == nil || isPaused(object) {
 			continue
 		}
 		owner := target.ControllerOf(object)
-		terminating, err := o.terminates(ctx, observed.Policy, owner)
+		terminating, err := o.terminates(ctx, s.Policy, owner)
 		if err != nil {
 			return err
 		}
-		observed.Conflicting = append(observed.Conflicting, plan.ConflictingAutoscaler{
+		found.Conflicting = append(found.Conflicting, plan.ConflictingAutoscaler{
 			Kind: cluster.KindScaledObject, Name: object.GetName(), UID: object.GetUID(), Owner: owner, TargetKind: ref.Kind,
 			TargetName: ref.Name,
 			// of an earlier policy with its name
-			Terminating: terminating || owner == v1alpha1.KindAutoscalingPolicy+" "+observed.Policy.Name,
+			Terminating: terminating || owner == v1alpha1.KindAutoscalingPolicy+" "+s.Policy.Name,
 		})
 	}
 	return nil
 }
 
 // scaledKey is the key of the object that our autoscaler scales; empty without a target.
-func scaledKey(observed *plan.Observed) string {
-	if observed.Target == nil {
+func scaledKey(found *plan.Target) string {
+	if found == nil {
 		return ""
 	}
-	ref := observed.Target.Ref
+	ref := found.Ref
 	return target.Key(ref.APIVersion, ref.Kind, ref.Name)
 }
 
@@ -137,11 +137,10 @@ func isSet(annotations map[string]string, key string) bool {
 
 // observeAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject counts as the ScaledObject, and is about to
 // be deleted if the ScaledObject is paused.
-func (o observer) observeAutoscalers(ctx context.Context, observed *plan.Observed, key string,
-	paused map[string]bool,
+func (o observer) observeAutoscalers(ctx context.Context, p *v1alpha1.AutoscalingPolicy, found *plan.Autoscalers,
+	key string, paused map[string]bool,
 ) error {
 	var list autoscalingv2.HorizontalPodAutoscalerList
-	p := observed.Policy
 	if err := o.client.List(ctx, &list, client.InNamespace(p.Namespace),
 		client.MatchingFields{target.IndexScaleTarget: key}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
@@ -166,7 +165,7 @@ func (o observer) observeAutoscalers(ctx context.Context, observed *plan.Observe
 		if p.Spec.ConflictPolicy == v1alpha1.ConflictTakeOver {
 			conflicting.Manifest = manifestOf(hpa)
 		}
-		observed.Conflicting = append(observed.Conflicting, conflicting)
+		found.Conflicting = append(found.Conflicting, conflicting)
 	}
 	return nil
 }

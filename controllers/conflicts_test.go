@@ -238,10 +238,10 @@ func TestThePolicyThatNamesATargetTakesPrecedence(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, test.ours, test.other)
-			observed := plan.Observed{Policy: test.ours}
-			require.NoError(t, env.reconciler.observer.observePrecedence(t.Context(), &observed))
-			require.Equal(t, test.first, observed.OlderPolicy)
-			require.Equal(t, test.names, observed.OlderNames)
+			var found plan.Autoscalers
+			require.NoError(t, env.reconciler.observer.observePrecedence(t.Context(), test.ours, &found))
+			require.Equal(t, test.first, found.OlderPolicy)
+			require.Equal(t, test.names, found.OlderNames)
 		})
 	}
 }
@@ -422,5 +422,5 @@ func TestARolloutHoldsScaleDownOnly(t *testing.T) {
 		"a rollout may take hours, and new pods are of the new revision")
 	observed, err := env.reconciler.observer.observe(t.Context(), fixture.Policy(), env.now)
 	require.NoError(t, err)
-	require.True(t, env.reconciler.observer.podHealth(observed).Updating)
+	require.True(t, env.reconciler.observer.podHealth(observed.Subject).Updating)
 }

@@ -203,17 +203,19 @@ func TestPodsAreOwnReplicas(t *testing.T) {
 		want     *int32
 	}{
 		"a target with a subscription of its own": {plan.Observed{
-			Policy: fixture.Policy(), Target: &plan.Target{Replicas: &two},
+			Subject: plan.Subject{Policy: fixture.Policy(), Target: &plan.Target{Replicas: &two}},
 		}, &policy.Pods{Running: &three}, nil},
 		"pods that are known": {plan.Observed{
-			Policy: named, Target: &plan.Target{Replicas: &two},
+			Subject: plan.Subject{Policy: named, Target: &plan.Target{Replicas: &two}},
 		}, &policy.Pods{Running: &three}, &three},
-		"pods that are not known": {plan.Observed{Policy: named, Target: &plan.Target{Replicas: &two}}, nil, &two},
+		"pods that are not known": {plan.Observed{
+			Subject: plan.Subject{Policy: named, Target: &plan.Target{Replicas: &two}},
+		}, nil, &two},
 		"pods of which little is known": {plan.Observed{
-			Policy: named, Target: &plan.Target{Replicas: &two, Reported: &five},
+			Subject: plan.Subject{Policy: named, Target: &plan.Target{Replicas: &two, Reported: &five}},
 		}, &policy.Pods{Updating: true}, &five},
 		"fewer than are wanted": {plan.Observed{
-			Policy: named, Target: &plan.Target{Replicas: &five, Reported: &two},
+			Subject: plan.Subject{Policy: named, Target: &plan.Target{Replicas: &five, Reported: &two}},
 		}, nil, &five},
 	}
 	for name, test := range tests {

@@ -30,12 +30,14 @@ func recordEvent(ctx context.Context, recorder events.EventRecorder, p *v1alpha1
 }
 
 // reportForgotten reports what was not resumed: a checkpoint that cannot be read, or one of another subscription.
-func (r *PolicyReconciler) reportForgotten(ctx context.Context, observed plan.Observed, unread error, forgotten bool) {
+func (r *PolicyReconciler) reportForgotten(ctx context.Context, p *v1alpha1.AutoscalingPolicy, unread error,
+	forgotten bool,
+) {
 	if unread != nil {
 		log.FromContext(ctx).Info("ignoring parts of status.workingCheckpoint", "why", unread.Error())
 	}
 	if forgotten {
-		recordEvent(ctx, r.config.Recorder, observed.Policy, report.Event{
+		recordEvent(ctx, r.config.Recorder, p, report.Event{
 			Type: corev1.EventTypeNormal, Reason: reasonSubscriptionChanged, Action: "Forget",
 			Note: "spec.subscription names another subscription: what was measured of the last one is dropped",
 		})

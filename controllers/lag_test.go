@@ -163,7 +163,8 @@ func TestAStatusThatReturnsWithinTheLagIsWritten(t *testing.T) {
 			p := r.memories.latest(&cached)
 			version, after := p.ResourceVersion, *p.Status.DeepCopy()
 			after.DesiredReplicas = &replicas
-			_, err := r.status.write(t.Context(), plan.Observed{Policy: p, Now: time.Now()}, report.History{}, after)
+			observed := plan.Observed{Subject: plan.Subject{Policy: p, Now: time.Now()}}
+			_, err := r.status.write(t.Context(), observed, report.History{}, after)
 			require.NoError(t, err)
 			r.memories.wrote(p, version)
 			require.Equal(t, replicas, *l.server.policy(key).Status.DesiredReplicas)

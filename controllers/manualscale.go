@@ -56,19 +56,19 @@ func (w *writers) lookUp(ctx context.Context, observed plan.Observed) *plan.Writ
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
-	writer, err := w.read(ctx, observed)
+	writer, err := w.read(ctx, observed.Subject)
 	return &plan.WriterLookup{Writer: writer, Failed: err}
 }
 
-func (w *writers) read(ctx context.Context, observed plan.Observed) (plan.Writer, error) {
-	ref := observed.Target.Ref
-	if observed.Target.Scaling == plan.ByMesh {
-		ref = observed.Policy.Spec.ScaleTargetRef
+func (w *writers) read(ctx context.Context, subject plan.Subject) (plan.Writer, error) {
+	ref := subject.Target.Ref
+	if subject.Target.Scaling == plan.ByMesh {
+		ref = subject.Policy.Spec.ScaleTargetRef
 	}
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	var object metav1.PartialObjectMetadata
 	object.SetGroupVersionKind(kind)
-	err := w.live.Get(ctx, types.NamespacedName{Namespace: observed.Policy.Namespace, Name: ref.Name}, &object)
+	err := w.live.Get(ctx, types.NamespacedName{Namespace: subject.Policy.Namespace, Name: ref.Name}, &object)
 	switch {
 	case apierrors.IsForbidden(err):
 		return plan.Writer{}, fmt.Errorf("grant the adapter get on objects of kind %s of %s: %w", ref.Kind, ref.APIVersion,
@@ -76,13 +76,13 @@ func (w *writers) read(ctx context.Context, observed plan.Observed) (plan.Writer
 	case err != nil:
 		return plan.Writer{}, fmt.Errorf("reading the managed fields of %s %s: %w", ref.Kind, ref.Name, err)
 	}
-	path := plan.WrittenPath(observed.Policy.Spec.ScaleTargetRef, observed.Target.Scaling)
+	path := plan.WrittenPath(subject.Policy.Spec.ScaleTargetRef, subject.Target.Scaling)
 	writer, err := plan.LastWriter(object.ManagedFields, path)
-	if err != nil || observed.Target.Scaling != plan.ByMesh {
+	if err != nil || subject.Target.Scaling != plan.ByMesh {
 		return writer, err
 	}
-	return w.otherThanOurs(strings.Join(append([]string{observed.Policy.Namespace, ref.Name}, path...), "/"), writer,
-		observed.Now), nil
+	return w.otherThanOurs(strings.Join(append([]string{subject.Policy.Namespace, ref.Name}, path...), "/"), writer,
+		subject.Now), nil
 }
 
 // otherThanOurs returns the last writer of a list other than the controller, if one was seen lately. The write of the

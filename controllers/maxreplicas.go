@@ -23,10 +23,10 @@ import (
 
 // setMaxReplicas changes maxReplicas of the target, or of its entry in a FunctionMesh, from one value to another; nil
 // for absent. It does nothing if the value has changed since or the target is gone. It never writes replicas.
-func (s suspender) setMaxReplicas(ctx context.Context, observed plan.Observed, from, to *int32) error {
-	p := observed.Policy
-	ref := observed.Target.Ref
-	if observed.Target.Scaling == plan.ByMesh {
+func (s suspender) setMaxReplicas(ctx context.Context, subject plan.Subject, from, to *int32) error {
+	p := subject.Policy
+	ref := subject.Target.Ref
+	if subject.Target.Scaling == plan.ByMesh {
 		ref = p.Spec.ScaleTargetRef
 	} else if !slices.Contains(cluster.WorkloadKinds(), ref.Kind) {
 		return nil // no maxReplicas

@@ -28,7 +28,7 @@ func (o observer) measure(observed plan.Observed, pace backlog.Pace) plan.Measur
 	if subscription == nil {
 		return plan.Measured{}
 	}
-	measured := plan.Measured{FreshFor: freshIntervals * o.pollInterval, Pods: o.podHealth(observed)}
+	measured := plan.Measured{FreshFor: freshIntervals * o.pollInterval, Pods: o.podHealth(observed.Subject)}
 	if pace == backlog.AtRest {
 		measured.Rested = max(0, backlog.RestInterval-o.pollInterval)
 	}
@@ -49,12 +49,12 @@ func (o observer) measure(observed plan.Observed, pace backlog.Pace) plan.Measur
 }
 
 // podHealth of the target; nil while it is unknown, which the watch of pods logs. The StatefulSet shows rollouts too.
-func (o observer) podHealth(observed plan.Observed) *policy.Pods {
+func (o observer) podHealth(subject plan.Subject) *policy.Pods {
 	var pods *policy.Pods
-	if seen, err := o.observePods(observed); err == nil {
+	if seen, err := o.observePods(subject); err == nil {
 		pods = seen
 	}
-	if observed.Target.Updating {
+	if subject.Target.Updating {
 		if pods == nil {
 			pods = &policy.Pods{}
 		}
@@ -64,16 +64,16 @@ func (o observer) podHealth(observed plan.Observed) *policy.Pods {
 }
 
 // observePods of the target; nil if it has none or pods are not read.
-func (o observer) observePods(observed plan.Observed) (*policy.Pods, error) {
-	ref, namespace := observed.Target.Ref, observed.Policy.Namespace
+func (o observer) observePods(subject plan.Subject) (*policy.Pods, error) {
+	ref, namespace := subject.Target.Ref, subject.Policy.Namespace
 	var seen policy.Pods
 	var err error
 	switch {
 	case o.pods == nil || ref.Name == "": // a component of a function worker has no pods
 		return nil, nil //nolint:nilnil // none is an answer
-	case observed.Target.PodSelector != "":
-		seen, err = o.pods.Selected(namespace, observed.Target.PodSelector)
-	case observed.Policy.Spec.Subscription != nil && !target.RunsInstances(ref):
+	case subject.Target.PodSelector != "":
+		seen, err = o.pods.Selected(namespace, subject.Target.PodSelector)
+	case subject.Policy.Spec.Subscription != nil && !target.RunsInstances(ref):
 		return nil, nil //nolint:nilnil // it does not say which they are
 	default:
 		seen, err = o.pods.Health(target.WorkloadKey(ref.Kind, namespace, ref.Name))

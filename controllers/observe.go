@@ -36,29 +36,41 @@ type observer struct {
 
 // observe reads everything from Kubernetes that a decision about the policy needs. The actuator is not chosen yet.
 func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, now time.Time) (plan.Observed, error) {
-	observed := plan.Observed{Now: now, Policy: p, Capabilities: o.capabilities()}
-	observed.Limits, observed.BadSchedule = schedule.At(p.Spec, now)
-	var err error
-	if observed.AllPaused, err = o.allPaused(ctx); err != nil {
+	subject, err := o.observeSubject(ctx, p, now)
+	observed := plan.Observed{Subject: subject, Autoscalers: plan.Autoscalers{Capabilities: o.capabilities()}}
+	if err != nil {
 		return observed, err
 	}
-	observed.Target, err = o.targets.Finder.Find(ctx, p.Namespace, p.Spec)
-	if err != nil && !errors.As(err, &observed.Unfit) {
-		return observed, fmt.Errorf("finding the target: %w", err)
-	}
-	if observed.Unfit == nil {
-		if observed.Target, err = o.targets.Finder.Describe(ctx, p.Namespace, observed.Target); err != nil {
-			return observed, fmt.Errorf("describing the target: %w", err)
-		}
-	}
-	if err := o.observeConflicts(ctx, &observed); err != nil {
+	if err := o.observeConflicts(ctx, subject, &observed.Autoscalers); err != nil {
 		return observed, err
 	}
-	if err := o.observePrecedence(ctx, &observed); err != nil {
+	if err := o.observePrecedence(ctx, p, &observed.Autoscalers); err != nil {
 		return observed, err
 	}
-	observed.Violation = plan.Check(observed)
+	observed.Violation = plan.Check(subject, observed.Autoscalers)
 	return observed, nil
+}
+
+// observeSubject reads what holds for the policy now, and its target.
+func (o observer) observeSubject(ctx context.Context, p *v1alpha1.AutoscalingPolicy, now time.Time) (
+	subject plan.Subject, err error,
+) {
+	subject.Now, subject.Policy = now, p
+	subject.Limits, subject.BadSchedule = schedule.At(p.Spec, now)
+	if subject.AllPaused, err = o.allPaused(ctx); err != nil {
+		return subject, err
+	}
+	subject.Target, err = o.targets.Finder.Find(ctx, p.Namespace, p.Spec)
+	if errors.As(err, &subject.Unfit) {
+		return subject, nil
+	}
+	if err != nil {
+		return subject, fmt.Errorf("finding the target: %w", err)
+	}
+	if subject.Target, err = o.targets.Finder.Describe(ctx, p.Namespace, subject.Target); err != nil {
+		return subject, fmt.Errorf("describing the target: %w", err)
+	}
+	return subject, nil
 }
 
 // scaledKeys are the keys of the objects on which another autoscaler would conflict; until the target is found, those

@@ -22,9 +22,10 @@ const piped = "persistent://public/default/piped"
 // publisher is a policy of a Function that publishes to a topic.
 func publisher(topic string) plan.Observed {
 	return plan.Observed{
-		Policy: fixture.Policy(),
-		Target: &plan.Target{
-			Output: topic, Subscription: backlog.NewSubscription(fixture.Cluster(), "fn", fixture.Topic),
+		Subject: plan.Subject{
+			Policy: fixture.Policy(), Target: &plan.Target{
+				Output: topic, Subscription: backlog.NewSubscription(fixture.Cluster(), "fn", fixture.Topic),
+			},
 		},
 	}
 }

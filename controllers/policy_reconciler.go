@@ -219,8 +219,8 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 		observed.Upstream = r.pipelines.upstream(client.ObjectKeyFromObject(p), *subscription)
 	}
 	observed.Unset = memory.reported.Unset(observed)
-	observed.Actuator = observed.Choose()
-	if took, set := plan.Waited(observed); set {
+	observed.Actuator = plan.Choose(observed.Subject, observed.Autoscalers, observed.Unset)
+	if took, set := plan.Waited(observed.Subject, observed.Unset); set {
 		r.metrics.lag.WithLabelValues(string(observed.Actuator.Type)).Observe(took.Seconds())
 	}
 	if observed.Unknown != nil && !errors.Is(observed.Unknown, backlog.ErrNoData) {
@@ -242,7 +242,7 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 		return nil, policy.State{}
 	}
 	before, unread := memory.state(observed)
-	r.reportForgotten(ctx, observed, unread, before.Forgets(observed.Policy.Spec))
+	r.reportForgotten(ctx, observed.Policy, unread, before.Forgets(observed.Policy.Spec))
 	in := plan.Input(observed)
 	decision, after := policy.Decide(in, before)
 	memory.resume = &after

@@ -20,8 +20,7 @@ import (
 
 // observePrecedence records the policy that takes precedence on the same target, unless it is this one. Policies that
 // only recommend do not count.
-func (o observer) observePrecedence(ctx context.Context, observed *plan.Observed) error {
-	p := observed.Policy
+func (o observer) observePrecedence(ctx context.Context, p *v1alpha1.AutoscalingPolicy, found *plan.Autoscalers) error {
 	keys := target.Keys(p)
 	if len(keys) == 0 {
 		return nil
@@ -42,16 +41,16 @@ func (o observer) observePrecedence(ctx context.Context, observed *plan.Observed
 			continue
 		}
 		if restoresFirst(p, other) {
-			observed.Restoring = other.Name
+			found.Restoring = other.Name
 		}
 		if staysToScale(other) && byRank(other, first) < 0 {
 			first = other
 		}
 	}
 	if first.Name != p.Name || first.Namespace != p.Namespace {
-		observed.OlderPolicy, observed.OlderNames = first.Name, selected(p) > selected(first)
+		found.OlderPolicy, found.OlderNames = first.Name, selected(p) > selected(first)
 		if first.Namespace != p.Namespace {
-			observed.OlderPolicy = first.Namespace + "/" + first.Name
+			found.OlderPolicy = first.Namespace + "/" + first.Name
 		}
 	}
 	return nil

@@ -23,12 +23,11 @@ func TestAUsersPolicyTakesPrecedenceOverASets(t *testing.T) {
 	named := fixture.Policy()
 	named.CreationTimestamp = metav1.NewTime(time.Now())
 	env := newTestEnv(t, fixture.Function(), fixture.ConfigMap(), ofSet, named)
-	observed := plan.Observed{Policy: named}
-	require.NoError(t, env.reconciler.observer.observePrecedence(t.Context(), &observed))
-	require.Empty(t, observed.OlderPolicy)
-	observed = plan.Observed{Policy: ofSet}
-	require.NoError(t, env.reconciler.observer.observePrecedence(t.Context(), &observed))
-	require.Equal(t, "resize", observed.OlderPolicy, "until it is deleted")
+	var found plan.Autoscalers
+	require.NoError(t, env.reconciler.observer.observePrecedence(t.Context(), named, &found))
+	require.Empty(t, found.OlderPolicy)
+	require.NoError(t, env.reconciler.observer.observePrecedence(t.Context(), ofSet, &found))
+	require.Equal(t, "resize", found.OlderPolicy, "until it is deleted")
 
 	last := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
 	fixture.SetOwner(last, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, ofSet.Name)

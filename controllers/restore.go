@@ -27,11 +27,11 @@ import (
 func (a applier) restore(ctx context.Context, o plan.Observed, back plan.Restoration, result plan.Result) plan.Result {
 	var err error
 	if back.RemoveOurs {
-		_, hpaErr := a.removeAutoscaler(ctx, o)
-		_, objectErr := a.removeScaledObject(ctx, o)
+		_, hpaErr := a.removeAutoscaler(ctx, o.Policy, o.Autoscaler)
+		_, objectErr := a.removeScaledObject(ctx, o.Subject, o.Autoscalers)
 		err = errors.Join(hpaErr, objectErr)
 	} else {
-		err = a.suspender.restore(ctx, o, back)
+		err = a.suspender.restore(ctx, o.Subject, back)
 	}
 	if err != nil {
 		result.ApplyFailed = err
@@ -44,12 +44,12 @@ func (a applier) restore(ctx context.Context, o plan.Observed, back plan.Restora
 
 // restore restores everything and records events. A deleted policy keeps its record and finalizer until other policies
 // have observed the target.
-func (s suspender) restore(ctx context.Context, o plan.Observed, back plan.Restoration) error {
-	restored, err := s.applyRestoration(ctx, o, back)
+func (s suspender) restore(ctx context.Context, subject plan.Subject, back plan.Restoration) error {
+	restored, err := s.applyRestoration(ctx, subject, back)
 	if err != nil {
 		return err
 	}
-	p := o.Policy
+	p := subject.Policy
 	if len(restored) > 0 {
 		recordEvent(ctx, s.recorder, p, report.Event{
 			Type: corev1.EventTypeNormal, Reason: reasonRestored, Action: "Restore", Note: strings.Join(restored, ", "),
@@ -75,8 +75,10 @@ func withoutFinalizer(p *v1alpha1.AutoscalingPolicy) []string {
 }
 
 // applyRestoration returns what was restored, and fails if anything was not.
-func (s suspender) applyRestoration(ctx context.Context, o plan.Observed, back plan.Restoration) ([]string, error) {
-	p := o.Policy
+func (s suspender) applyRestoration(ctx context.Context, subject plan.Subject, back plan.Restoration) (
+	[]string, error,
+) {
+	p := subject.Policy
 	var restored []string
 	var failures []error
 	note := func(what string, err error) {
@@ -97,7 +99,7 @@ func (s suspender) applyRestoration(ctx context.Context, o plan.Observed, back p
 		}))
 	}
 	if back.MaxReplicas != nil {
-		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), s.setMaxReplicas(ctx, o, nil, back.MaxReplicas))
+		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), s.setMaxReplicas(ctx, subject, nil, back.MaxReplicas))
 	}
 	for _, hpa := range back.Autoscalers {
 		note(cluster.KindAutoscaler+" "+hpa.Name, s.recreate(ctx, p, hpa))

@@ -24,7 +24,7 @@ import (
 type scaler interface {
 	// scale returns nil if the target has, or is about to have, the replicas, and errNotNow if it is not known yet, or if
 	// a later reconcile scales it.
-	scale(ctx context.Context, observed plan.Observed, replicas int32) error
+	scale(ctx context.Context, subject plan.Subject, replicas int32) error
 }
 
 // errNotNow means that the target must not be changed at the moment.
@@ -42,27 +42,27 @@ func newScalers(config ReconcilerConfig, counters *controllerMetrics) map[plan.S
 }
 
 // scale writes the replicas to the target.
-func (a applier) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
-	way := a.scalers[observed.Target.Scaling]
+func (a applier) scale(ctx context.Context, subject plan.Subject, replicas int32) error {
+	way := a.scalers[subject.Target.Scaling]
 	if way == nil {
-		return fmt.Errorf("scaling %s: its kind is unknown", plan.Name(observed.Policy.Spec))
+		return fmt.Errorf("scaling %s: its kind is unknown", plan.Name(subject.Policy.Spec))
 	}
-	err := way.scale(ctx, observed, replicas)
+	err := way.scale(ctx, subject, replicas)
 	if errors.Is(err, errNotNow) {
 		return nil // a later reconcile scales; the decision shows the hold
 	}
-	return a.metrics.scaled(ctx, observed, replicas, err)
+	return a.metrics.scaled(ctx, subject, replicas, err)
 }
 
 // scaled counts and logs a write, and says what failed.
-func (m *controllerMetrics) scaled(ctx context.Context, observed plan.Observed, replicas int32, err error) error {
+func (m *controllerMetrics) scaled(ctx context.Context, subject plan.Subject, replicas int32, err error) error {
 	if err != nil {
 		m.scales.WithLabelValues(scaleError).Inc()
-		return fmt.Errorf("scaling %s to %d: %w", plan.Name(observed.Policy.Spec), replicas, err)
+		return fmt.Errorf("scaling %s to %d: %w", plan.Name(subject.Policy.Spec), replicas, err)
 	}
 	m.scales.WithLabelValues(scaleDone).Inc()
-	log.FromContext(ctx).Info("target scaled", "target", plan.ShortName(observed.Policy.Spec), "from",
-		*observed.Target.Replicas, "to", replicas)
+	log.FromContext(ctx).Info("target scaled", "target", plan.ShortName(subject.Policy.Spec), "from",
+		*subject.Target.Replicas, "to", replicas)
 	return nil
 }
 
@@ -72,13 +72,13 @@ type subresource struct {
 	targets *target.Targets
 }
 
-func (s subresource) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
-	ref := observed.Target.Ref
+func (s subresource) scale(ctx context.Context, subject plan.Subject, replicas int32) error {
+	ref := subject.Target.Ref
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
-	object.SetNamespace(observed.Policy.Namespace)
+	object.SetNamespace(subject.Policy.Namespace)
 	object.SetName(ref.Name)
-	s.targets.Finder.Rewritten(observed.Policy.Namespace, ref)
+	s.targets.Finder.Rewritten(subject.Policy.Namespace, ref)
 	err := s.client.SubResource("scale").Patch(ctx, object, replicasPatch(replicas),
 		client.FieldOwner(plan.FieldManager))
 	if apierrors.IsForbidden(err) {

@@ -26,9 +26,9 @@ var errEntryGone = errors.New("the entry does not exist any more")
 
 // scale patches one number. The lists have no keys, so neither a merge patch nor server-side apply can write one entry.
 // A JSON patch can, by an index that it tests first.
-func (m throughMesh) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
-	ref := observed.Policy.Spec.ScaleTargetRef
-	mesh, err := m.reader.Object(ctx, cluster.KindFunctionMesh, observed.Policy.Namespace, ref.Name)
+func (m throughMesh) scale(ctx context.Context, subject plan.Subject, replicas int32) error {
+	ref := subject.Policy.Spec.ScaleTargetRef
+	mesh, err := m.reader.Object(ctx, cluster.KindFunctionMesh, subject.Policy.Namespace, ref.Name)
 	if err != nil {
 		return err
 	}

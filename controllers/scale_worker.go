@@ -29,17 +29,17 @@ type workerScaler struct {
 // errEarlier marks what a reconcile before this one began.
 var errEarlier = errors.New("the last update failed")
 
-func (s workerScaler) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
-	component, err := target.Component(observed.Policy.Spec.PulsarFunctionRef, observed.Target.Subscription.Cluster)
+func (s workerScaler) scale(ctx context.Context, subject plan.Subject, replicas int32) error {
+	component, err := target.Component(subject.Policy.Spec.PulsarFunctionRef, subject.Target.Subscription.Cluster)
 	switch {
 	case err != nil:
 		return err // Check prevents this
-	case observed.Target.Stopped || observed.Target.Frozen != nil:
+	case subject.Target.Stopped || subject.Target.Frozen != nil:
 		return errNotNow
 	}
-	s.functions.Update(ctx, observed.Policy.Namespace, component, func(ctx context.Context) error {
+	s.functions.Update(ctx, subject.Policy.Namespace, component, func(ctx context.Context) error {
 		return s.worker.SetParallelism(ctx, component, max(1, replicas))
-	}, func(err error) { _ = s.metrics.scaled(ctx, observed, replicas, err) }) // failed returns it
+	}, func(err error) { _ = s.metrics.scaled(ctx, subject, replicas, err) }) // failed returns it
 	return errNotNow
 }
 
@@ -52,11 +52,11 @@ func unlessEarlier(err error) error {
 }
 
 // failed is why the last update of the target failed; nil if it did not, or if no worker runs it.
-func (s workerScaler) failed(observed plan.Observed) error {
-	if observed.Target == nil || observed.Target.Scaling != plan.ByWorker {
+func (s workerScaler) failed(subject plan.Subject) error {
+	if subject.Target == nil || subject.Target.Scaling != plan.ByWorker {
 		return nil
 	}
-	component, _ := target.Component(observed.Policy.Spec.PulsarFunctionRef, observed.Target.Subscription.Cluster)
+	component, _ := target.Component(subject.Policy.Spec.PulsarFunctionRef, subject.Target.Subscription.Cluster)
 	if err := s.functions.UpdateFailed(component); err != nil {
 		return fmt.Errorf("%w: %w", errEarlier, err)
 	}

@@ -75,7 +75,7 @@ func (a applier) applyScaledObject(ctx context.Context, wanted *plan.ScaledObjec
 	switch {
 	case err == nil:
 		return applied, nil, nil
-	case refused == nil || o.RecentlyDeleted():
+	case refused == nil || o.History.RecentlyDeleted(o.Now):
 		return o.ScaledObject, nil, fmt.Errorf("applying ScaledObject %s: %w", wanted.Metadata.Name, err)
 	default:
 		return o.ScaledObject, refused, nil
@@ -146,12 +146,14 @@ var errScaledObjectUnseen = errors.New(
 
 // removeScaledObject deletes our ScaledObject if the policy needs none, and returns what remains: it stays until KEDA
 // removes its finalizer. It never deletes another's.
-func (a applier) removeScaledObject(ctx context.Context, observed plan.Observed) (*plan.LiveScaledObject, error) {
-	live := observed.ScaledObject
-	if live == nil && observed.KEDAAutoscaler != nil && !a.seesScaledObjects() {
+func (a applier) removeScaledObject(ctx context.Context, s plan.Subject, known plan.Autoscalers) (
+	*plan.LiveScaledObject, error,
+) {
+	live := known.ScaledObject
+	if live == nil && known.KEDAAutoscaler != nil && !a.seesScaledObjects() {
 		return nil, errScaledObjectUnseen
 	}
-	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, observed.Policy) {
+	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, s.Policy) {
 		return live, nil
 	}
 	object := cluster.NewUnstructured(cluster.KindScaledObject)
@@ -163,6 +165,6 @@ func (a applier) removeScaledObject(ctx context.Context, observed plan.Observed)
 	}
 	log.FromContext(ctx).Info("scaled object deleted", "scaledObject", live.Name)
 	gone := *live
-	gone.DeletionTimestamp = &metav1.Time{Time: observed.Now}
+	gone.DeletionTimestamp = &metav1.Time{Time: s.Now}
 	return &gone, nil
 }

@@ -43,10 +43,12 @@ type suspender struct {
 
 // suspend suspends one conflicting autoscaler. The finalizer and the record are written first, so that a crash in
 // between loses nothing.
-func (s suspender) suspend(ctx context.Context, o plan.Observed, step plan.Suspension, result plan.Result) plan.Result {
-	err := s.record(ctx, o.Policy, step.Record)
+func (s suspender) suspend(ctx context.Context, subject plan.Subject, step plan.Suspension,
+	result plan.Result,
+) plan.Result {
+	err := s.record(ctx, subject.Policy, step.Record)
 	if err == nil {
-		err = s.applySuspension(ctx, o, step)
+		err = s.applySuspension(ctx, subject, step)
 	}
 	if err != nil {
 		result.ApplyFailed = fmt.Errorf("suspending %s: %w", step, err)
@@ -54,7 +56,7 @@ func (s suspender) suspend(ctx context.Context, o plan.Observed, step plan.Suspe
 			"retrying after an error: suspending %s: %s", step, err)
 		return result
 	}
-	recordEvent(ctx, s.recorder, o.Policy, report.Event{
+	recordEvent(ctx, s.recorder, subject.Policy, report.Event{
 		Type: corev1.EventTypeNormal, Reason: reasonSuspended, Action: "TakeOver",
 		Note: step.String() + " is suspended; it is restored when the policy is deleted",
 	})
@@ -106,11 +108,11 @@ func (s suspender) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPoli
 }
 
 // applySuspension carries out one step. An object that is gone is fine.
-func (s suspender) applySuspension(ctx context.Context, observed plan.Observed, step plan.Suspension) error {
-	p := observed.Policy
+func (s suspender) applySuspension(ctx context.Context, subject plan.Subject, step plan.Suspension) error {
+	p := subject.Policy
 	switch step.Action {
 	case plan.ClearMaxReplicas:
-		return s.setMaxReplicas(ctx, observed, observed.Target.MaxReplicas, nil)
+		return s.setMaxReplicas(ctx, subject, subject.Target.MaxReplicas, nil)
 	case plan.DeleteAutoscaler:
 		hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: step.Name}}
 		if err := s.client.Delete(ctx, hpa, client.Preconditions{UID: &step.UID}); client.IgnoreNotFound(err) != nil {

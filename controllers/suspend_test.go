@@ -438,10 +438,9 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "re",
 		Component: v1alpha1.MeshComponent{Kind: "Function", Name: "size"},
 	}
-	observed := plan.Observed{Policy: p, Target: &plan.Target{
+	subject := plan.Subject{Policy: p, Target: &plan.Target{
 		Scaling: plan.ByMesh, Ref: v1alpha1.ScaleTargetRef{
-			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function",
-			Name: "re-size",
+			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "re-size",
 		},
 	}}
 	entries := func() []any {
@@ -452,13 +451,13 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 		return list
 	}
 	other := map[string]any{"name": "other", "maxReplicas": int64(7)}
-	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), observed, new(int32(4)), nil))
+	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), subject, new(int32(4)), nil))
 	require.Empty(t, env.writes, "it is 5 by now")
-	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), observed, new(int32(5)), nil))
+	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), subject, new(int32(5)), nil))
 	require.Equal(t, []any{other, map[string]any{"name": "size", "replicas": int64(2)}}, entries())
-	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), observed, nil, new(int32(5))))
+	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), subject, nil, new(int32(5))))
 	require.Equal(t, []any{other, map[string]any{"name": "size", "replicas": int64(2), "maxReplicas": int64(5)}},
 		entries())
-	observed.Policy.Spec.ScaleTargetRef.Component.Name = "gone"
-	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), observed, nil, new(int32(5))))
+	p.Spec.ScaleTargetRef.Component.Name = "gone"
+	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), subject, nil, new(int32(5))))
 }

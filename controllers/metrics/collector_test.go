@@ -72,7 +72,8 @@ func busy() (plan.Observed, *policy.Decision, v1alpha1.AutoscalingPolicyStatus) 
 	reading.OldestAge, reading.Instances.Busy = backlog.Known(90), backlog.Known(0.97)
 	reading.Coverage = backlog.Coverage{Topics: 4, Known: 4}
 	o := plan.Observed{
-		Now: fixture.Noon(), Policy: p, Measured: plan.Measured{Reading: &reading, FreshFor: 30 * time.Second},
+		Subject:  plan.Subject{Now: fixture.Noon(), Policy: p},
+		Measured: plan.Measured{Reading: &reading, FreshFor: 30 * time.Second},
 	}
 	d := &policy.Decision{
 		Time: fixture.Noon(), Replicas: 50, Wanted: 61, Strategy: v1alpha1.StrategyCapacity,

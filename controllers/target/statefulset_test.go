@@ -180,7 +180,7 @@ func TestStatefulSetOfFunctionMeshHasAnOwner(t *testing.T) {
 	p := fixture.StatefulSetPolicy("resize-function")
 	found, err := findStatefulSet(t, p, object)
 	require.NoError(t, err)
-	v := plan.Check(plan.Observed{Policy: p, Target: found})
+	v := plan.Check(plan.Subject{Policy: p, Target: found}, plan.Autoscalers{})
 	require.Equal(t, v1alpha1.ReasonOwnedByAnotherController, v.Reason)
 	require.Equal(t,
 		"StatefulSet resize-function is controlled by Function resize, which resets its replicas: set "+

@@ -12,51 +12,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Violation is something that a user must fix before the controller scales the target. Until then it writes nothing.
-type Violation struct { //nolint:errname // it is first of all a result, and an error where Go wants one
-	// Condition that becomes False.
-	Condition string
-	Reason    string
-	// Message names the fix.
-	Message string
-}
-
-// TargetProblem is why the target cannot be scaled.
-func TargetProblem(reason, format string, args ...any) *Violation {
-	return &Violation{v1alpha1.ConditionTargetFound, reason, fmt.Sprintf(format, args...)}
-}
-
-// ScalingProblem is why the policy cannot scale its target, such as another autoscaler.
-func ScalingProblem(reason, format string, args ...any) *Violation {
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, reason, fmt.Sprintf(format, args...)}
-}
-
-// Error implements error.
-func (p *Violation) Error() string { return p.Message }
-
-// Unwrap says that waiting does not help: the user has to correct it.
-func (p *Violation) Unwrap() error { return backlog.ErrUnsupported }
-
 // Check returns the first problem, or nil; the order is what to fix first. Other autoscalers do not conflict with a
 // policy that writes no replicas: see CheckForAuto for those of one in mode Recommend.
-func Check(o Observed) *Violation {
-	if p := targetProblem(o); p != nil || !o.Applies() {
+func Check(s Subject, a Autoscalers) *Violation {
+	if p := targetProblem(s); p != nil || !s.Applies() {
 		return p
 	}
-	return scalingProblem(o)
+	return scalingProblem(s, a)
 }
 
 // CheckForAuto returns the problem that a policy in mode Recommend would have in mode Auto; nil for none, or if
 // conflictPolicy TakeOver would resolve it.
-func CheckForAuto(o Observed) *Violation {
-	if o.Violation != nil || o.Target == nil || o.Policy.Spec.Mode != v1alpha1.ModeRecommend {
-		return nil //nolint:nilerr // a violation is a result
+func CheckForAuto(s Subject, a Autoscalers) *Violation {
+	if s.Target == nil || s.Policy.Spec.Mode != v1alpha1.ModeRecommend {
+		return nil
 	}
-	if p := scalingProblem(o); !takesOver(o.Policy.Spec, p) {
+	if p := scalingProblem(s, a); !takesOver(s.Policy.Spec, p) {
 		return p
 	}
 	return nil
@@ -64,15 +38,23 @@ func CheckForAuto(o Observed) *Violation {
 
 // scalingProblem is that of schedules, other policies and other autoscalers. The policy may suspend what otherProblem
 // finds, so that comes last.
-func scalingProblem(o Observed) *Violation {
-	return cmp.Or(ownProblem(o), kedaProblem(o), otherProblem(o))
+func scalingProblem(s Subject, a Autoscalers) *Violation {
+	return cmp.Or(ownProblem(s, a), kedaProblem(s, a), otherProblem(s, a))
+}
+
+// takesOver reports whether conflictPolicy TakeOver resolves the problem.
+func takesOver(spec v1alpha1.AutoscalingPolicySpec, v *Violation) bool {
+	return v != nil && spec.ConflictPolicy == v1alpha1.ConflictTakeOver && slices.Contains([]string{
+		v1alpha1.ReasonFunctionHasOwnAutoscaler, v1alpha1.ReasonAutoscalerOrphaned,
+		v1alpha1.ReasonConflictingAutoscaler,
+	}, v.Reason)
 }
 
 // targetProblem is why the target cannot be scaled; nil if it can.
-func targetProblem(o Observed) *Violation {
-	spec, target := o.Policy.Spec, o.Target
-	if o.Unfit != nil {
-		return o.Unfit
+func targetProblem(s Subject) *Violation {
+	spec, target := s.Policy.Spec, s.Target
+	if s.Unfit != nil {
+		return s.Unfit
 	}
 	if target == nil {
 		field := "scaleTargetRef"
@@ -80,7 +62,7 @@ func targetProblem(o Observed) *Violation {
 			field = "pulsarFunctionRef"
 		}
 		return TargetProblem(v1alpha1.ReasonTargetNotFound,
-			"%s does not exist in namespace %s: create it or correct spec.%s", Name(spec), o.Policy.Namespace, field)
+			"%s does not exist in namespace %s: create it or correct spec.%s", Name(spec), s.Policy.Namespace, field)
 	}
 	object := target.Ref.Kind + " " + target.Ref.Name
 	switch {
@@ -117,42 +99,39 @@ func Controlled(target *Target) *Violation {
 }
 
 // ownProblem is why the policy cannot have an autoscaler of its own; nil if it can.
-func ownProblem(o Observed) *Violation {
+func ownProblem(s Subject, a Autoscalers) *Violation {
 	switch {
-	case o.BadSchedule != nil:
-		return ScalingProblem(v1alpha1.ReasonScheduleInvalid, "%s", o.BadSchedule)
-	case o.OlderPolicy != "":
+	case s.BadSchedule != nil:
+		return ScalingProblem(v1alpha1.ReasonScheduleInvalid, "%s", s.BadSchedule)
+	case a.OlderPolicy != "":
 		why := "is older and scales"
-		if o.OlderNames {
+		if a.OlderNames {
 			why = "names"
 		}
 		return ScalingProblem(v1alpha1.ReasonOlderPolicy, "AutoscalingPolicy %s %s the same target: delete one of the two",
-			o.OlderPolicy, why)
-	case o.Autoscaler != nil && !metav1.IsControlledBy(o.Autoscaler, o.Policy):
+			a.OlderPolicy, why)
+	case a.Autoscaler != nil && !metav1.IsControlledBy(a.Autoscaler, s.Policy):
 		return ScalingProblem(v1alpha1.ReasonNameTaken, "HorizontalPodAutoscaler %s exists and is not this policy's: "+
-			"rename or delete it", o.Autoscaler.Name)
-	case o.NameClash != "":
+			"rename or delete it", a.Autoscaler.Name)
+	case a.NameClash != "":
 		// Without maxReplicas, every reconcile of a Function, Sink or Source deletes the HorizontalPodAutoscaler of its
 		// name, even one that Function Mesh did not create (Function Mesh v0.27.2, controllers/common.go deleteHPA).
 		return ScalingProblem(v1alpha1.ReasonNameClash, "%s has the name of this policy's HorizontalPodAutoscaler, so "+
-			"Function Mesh would delete it repeatedly: recreate the policy under another name", o.NameClash)
+			"Function Mesh would delete it repeatedly: recreate the policy under another name", a.NameClash)
 	}
 	return nil
 }
 
-// orTakeOver ends the message of a conflict that conflictPolicy TakeOver resolves.
-const orTakeOver = ", or set conflictPolicy: TakeOver"
-
 // otherProblem is the other autoscaler on the target; nil for none.
-func otherProblem(o Observed) *Violation {
-	target := o.Target
-	orphan := slices.IndexFunc(o.Conflicting, func(r ConflictingAutoscaler) bool { return r.isOrphaned(target) })
+func otherProblem(s Subject, a Autoscalers) *Violation {
+	target := s.Target
+	orphan := slices.IndexFunc(a.Conflicting, func(r ConflictingAutoscaler) bool { return r.isOrphaned(target) })
 	switch {
-	case o.Restoring != "" && o.Autoscaler == nil && !o.kedaRemains():
+	case a.Restoring != "" && a.Autoscaler == nil && !a.kedaRemains(s.Policy):
 		// An autoscaler that another policy restores and ours would stop each other. One of ours that already exists
 		// continues, since nothing is restored beside it.
 		return ScalingProblem(v1alpha1.ReasonRestoring, "AutoscalingPolicy %s restores what it took over on the same "+
-			"target: wait for it, up to a minute", o.Restoring)
+			"target: wait for it, up to a minute", a.Restoring)
 	case target.OwnAutoscaler:
 		field := "spec.maxReplicas"
 		if target.Scaling == ByMesh {
@@ -160,17 +139,17 @@ func otherProblem(o Observed) *Violation {
 		}
 		return ScalingProblem(v1alpha1.ReasonFunctionHasOwnAutoscaler, "%s sets %s, so Function Mesh runs a "+
 			"HorizontalPodAutoscaler of its own for it: remove %s, then delete HorizontalPodAutoscaler %s"+orTakeOver,
-			Name(o.Policy.Spec), field, field, FunctionMeshName(target.Ref))
+			Name(s.Policy.Spec), field, field, FunctionMeshName(target.Ref))
 	case orphan >= 0:
 		// When maxReplicas is removed, Function Mesh looks for its autoscaler under a wrong name and does not delete it.
-		r := o.Conflicting[orphan]
+		r := a.Conflicting[orphan]
 		return ScalingProblem(v1alpha1.ReasonAutoscalerOrphaned, "HorizontalPodAutoscaler %s still scales %s %s although "+
 			"maxReplicas is gone: delete it, since Function Mesh does not"+orTakeOver, r.Name, r.TargetKind, r.TargetName)
-	case len(o.Conflicting) > 0: // all are named, the first with its effect and the fix
-		first := o.Conflicting[0]
+	case len(a.Conflicting) > 0: // all are named, the first with its effect and the fix
+		first := a.Conflicting[0]
 		message := first.String() + first.consequence(target) + ": " + conflictFix(first)
 		var others []string
-		for _, r := range o.Conflicting[1:] {
+		for _, r := range a.Conflicting[1:] {
 			others = append(others, r.String())
 		}
 		if len(others) > 0 {
@@ -179,54 +158,4 @@ func otherProblem(o Observed) *Violation {
 		return ScalingProblem(v1alpha1.ReasonConflictingAutoscaler, "%s", message)
 	}
 	return nil
-}
-
-// isOrphaned reports whether Function Mesh created the conflicting autoscaler for the target, and does not delete it.
-func (r ConflictingAutoscaler) isOrphaned(target *Target) bool {
-	return !target.OwnAutoscaler && r.ofFunctionMesh(target)
-}
-
-// ofFunctionMesh reports whether Function Mesh created the conflicting autoscaler for the target.
-func (r ConflictingAutoscaler) ofFunctionMesh(target *Target) bool {
-	ref := target.Ref
-	return r.Kind == kindAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
-}
-
-// String names the autoscaler and its target.
-func (r ConflictingAutoscaler) String() string {
-	return fmt.Sprintf("%s %s scales %s %s", r.Kind, r.Name, r.TargetKind, r.TargetName)
-}
-
-// consequence is the effect of a conflicting autoscaler. Measured with Function Mesh v0.27.2 and Kubernetes 1.36: after
-// a StatefulSet was scaled from 8 to 2, 6 pods were deleted and recreated at every sync of the HPA, without end.
-func (r ConflictingAutoscaler) consequence(target *Target) string {
-	if r.TargetKind == KindStatefulSet && target.Ref.Kind != KindStatefulSet {
-		return fmt.Sprintf(", which belongs to %s %s: Function Mesh resets its replicas each time, so pods are DELETED "+
-			"AND RECREATED AT EVERY SYNC",
-			target.Ref.Kind, target.Ref.Name)
-	}
-	return ", and two autoscalers on the same pods stop both"
-}
-
-// ofPolicy reports whether a policy created it.
-func (r ConflictingAutoscaler) ofPolicy() bool {
-	return strings.HasPrefix(r.Owner, v1alpha1.KindAutoscalingPolicy+" ")
-}
-
-// conflictFix returns how to resolve a conflict.
-func conflictFix(r ConflictingAutoscaler) string {
-	switch {
-	case r.Terminating && r.ofPolicy():
-		return r.Owner + " defers to this policy and deletes it within seconds"
-	case r.Terminating:
-		return fmt.Sprintf("%s is paused, so KEDA is about to delete it; delete it if KEDA is uninstalled", r.Owner)
-	case r.Kind == kindScaledObject && !r.ofPolicy():
-		return `delete it, or pause it with the annotation autoscaling.keda.sh/paused: "true"` + orTakeOver
-	case r.ofPolicy():
-		return "delete " + r.Owner
-	case r.Owner != "":
-		return fmt.Sprintf("%s created it and would recreate it, so remove it there", r.Owner)
-	default:
-		return "delete it" + orTakeOver
-	}
 }

@@ -102,7 +102,7 @@ func TestCheckNamesTheFirstFix(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := world()
 			test.change(&w)
-			problem := plan.Check(w)
+			problem := plan.Check(w.Subject, w.Autoscalers)
 			if test.reason == "" {
 				require.Nil(t, problem)
 				return
@@ -125,7 +125,7 @@ func TestTheAutoscalerSetsTheDecidedNumber(t *testing.T) {
 		require.True(t, rules.Tolerance.IsZero(), "one more or one fewer of twenty must not be swallowed")
 	}
 	w.Autoscaler = live
-	require.Nil(t, plan.Check(w), "an applied object is ours")
+	require.Nil(t, plan.Check(w.Subject, w.Autoscalers), "an applied object is ours")
 }
 
 func TestAutoscalerIsCurrent(t *testing.T) {
@@ -179,15 +179,15 @@ func TestRecommendIgnoresOtherAutoscalers(t *testing.T) {
 		Kind: "HorizontalPodAutoscaler", Name: "theirs", TargetKind: "Function",
 		TargetName: "resize",
 	}}
-	require.NotNil(t, plan.Check(w))
-	require.Nil(t, plan.CheckForAuto(w), "Check has it")
+	require.NotNil(t, plan.Check(w.Subject, w.Autoscalers))
+	require.Nil(t, plan.CheckForAuto(w.Subject, w.Autoscalers), "Check has it")
 	w.Policy.Spec.Mode = v1alpha1.ModeRecommend
-	require.Nil(t, plan.Check(w))
-	require.Equal(t, "OlderPolicy", plan.CheckForAuto(w).Reason)
+	require.Nil(t, plan.Check(w.Subject, w.Autoscalers))
+	require.Equal(t, "OlderPolicy", plan.CheckForAuto(w.Subject, w.Autoscalers).Reason)
 	w.OlderPolicy = ""
-	require.Equal(t, "FunctionHasOwnAutoscaler", plan.CheckForAuto(w).Reason)
+	require.Equal(t, "FunctionHasOwnAutoscaler", plan.CheckForAuto(w.Subject, w.Autoscalers).Reason)
 	w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
-	require.Nil(t, plan.CheckForAuto(w), "the policy would suspend it")
+	require.Nil(t, plan.CheckForAuto(w.Subject, w.Autoscalers), "the policy would suspend it")
 	w.Target.MeshOwner = "photos"
-	require.NotNil(t, plan.Check(w), "problems of the target itself count in every mode")
+	require.NotNil(t, plan.Check(w.Subject, w.Autoscalers), "problems of the target itself count in every mode")
 }

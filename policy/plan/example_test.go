@@ -17,7 +17,7 @@ func ExampleCheck() {
 	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
 		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "resize",
 	}
-	problem := plan.Check(plan.Observed{Policy: p})
+	problem := plan.Check(plan.Subject{Policy: p}, plan.Autoscalers{})
 	fmt.Println(problem.Condition, problem.Reason)
 	fmt.Println(problem.Message)
 

@@ -4,8 +4,6 @@
 package plan
 
 import (
-	"cmp"
-	"maps"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -60,107 +58,21 @@ type failure struct {
 }
 
 // same reports whether the last attempt was to write the same.
-func (f *failure) same(o Observed, of string) bool {
-	return f != nil && f.of == of && f.generation == o.Policy.Generation
+func (f *failure) same(p *v1alpha1.AutoscalingPolicy, of string) bool {
+	return f != nil && f.of == of && f.generation == p.Generation
 }
 
 // pausing is why it failed, while it is too early to try again; nil otherwise.
-func (f *failure) pausing(o Observed, of string) *Violation {
-	if !f.same(o, of) || o.Now.Sub(f.at) >= f.wait {
+func (f *failure) pausing(s Subject, of string) *Violation {
+	if !f.same(s.Policy, of) || s.Now.Sub(f.at) >= f.wait {
 		return nil
 	}
 	return &f.problem
 }
 
-// After is the history after the actions.
-func (h History) After(o Observed, actions Actions, result Result) History {
-	if o.Reading != nil && o.Subscription() != nil {
-		h.target = cmp.Or(o.Target.UID, h.target)
-	}
-	if actions.RemoveAutoscaler && o.Autoscaler != nil && result.Autoscaler == nil {
-		h.autoscalerDeletedAt = o.Now
-	}
-	switch {
-	case result.Refused:
-		h.refusal = &failure{*result.Violation, identity(o), o.Policy.Generation, o.Now, retryRefusedEvery}
-	case (actions.Autoscaler != nil || actions.ScaledObject != nil) && result.ApplyFailed == nil:
-		h.refusal = nil
-	}
-	if actions.Autoscaler != nil {
-		h.lackingSince = h.toleranceLackedSince(o, actions)
-	}
-	h.handover = h.handoverAfter(o, actions, result)
-	if h.generation != o.Policy.Generation {
-		h.generation, h.suspended = o.Policy.Generation, nil
-	}
-	if result.Suspended {
-		h.suspended = withFirst(h.suspended, actions.Suspend.String(), o.Now)
-	}
-	if result.Restored {
-		h.restoredAt = o.Now
-	}
-	h.scales = h.scales.after(actions, result, o.Now)
-	return h
-}
-
-// withFirst adds the time of a name that is not in times.
-func withFirst(times map[string]time.Time, name string, now time.Time) map[string]time.Time {
-	if _, found := times[name]; found {
-		return times
-	}
-	times = maps.Clone(times)
-	if times == nil {
-		times = map[string]time.Time{}
-	}
-	times[name] = now
-	return times
-}
-
 // recreated reports whether the target is another object than at the last decision with a reading.
 func (h History) recreated(uid string) bool {
 	return h.target != "" && uid != "" && h.target != uid
-}
-
-// handoverStep names the takeover or restore of the actions.
-func handoverStep(actions Actions) string {
-	if actions.Suspend != nil {
-		return actions.Suspend.String()
-	}
-	return "restore"
-}
-
-func (h History) handoverAfter(o Observed, actions Actions, result Result) *failure {
-	switch {
-	case actions.Suspend == nil && actions.Restore == nil:
-		return h.handover
-	case result.ApplyFailed == nil || result.Violation == nil:
-		return nil
-	}
-	wait, step := firstRetry, handoverStep(actions)
-	if h.handover.same(o, step) {
-		wait = min(2*h.handover.wait, lastRetry)
-	}
-	return &failure{*result.Violation, step, o.Policy.Generation, o.Now, wait}
-}
-
-// pacedHandover leaves out a failed takeover or restore until its next attempt.
-func (h History) pacedHandover(o Observed, actions Actions) Actions {
-	if v := h.handover.pausing(o, handoverStep(actions)); v != nil {
-		return Actions{Violation: v}
-	}
-	return actions
-}
-
-// identity of the autoscaler that an apply changes, without its status, which changes at every sync.
-func identity(o Observed) string {
-	switch {
-	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.ScaledObject != nil:
-		return string(o.Actuator.Type) + " " + string(o.ScaledObject.UID)
-	case o.Actuator.Type == v1alpha1.ActuatorHPA && o.Autoscaler != nil:
-		return string(o.Actuator.Type) + " " + string(o.Autoscaler.UID)
-	default:
-		return string(o.Actuator.Type)
-	}
 }
 
 // toleranceDue reports whether it is time to reapply an autoscaler that lacks the tolerance.
@@ -169,26 +81,50 @@ func (h History) toleranceDue(live *autoscalingv2.HorizontalPodAutoscaler, now t
 	return live != nil && !ToleranceHonoured(live) && !since.IsZero() && now.Sub(since) >= retryToleranceEvery
 }
 
-func (h History) toleranceLackedSince(o Observed, actions Actions) time.Time {
-	switch since := h.lackingSince; {
-	case o.Autoscaler == nil || ToleranceHonoured(o.Autoscaler):
-		return time.Time{}
-	case since.IsZero() || actions.Reapply:
-		return o.Now
-	default:
-		return since
-	}
-}
-
 // RecentlyDeleted reports whether KEDA's webhook may still see the deleted HorizontalPodAutoscaler.
-func (o Observed) RecentlyDeleted() bool { return o.Now.Sub(o.History.autoscalerDeletedAt) < cacheLag }
+func (h History) RecentlyDeleted(now time.Time) bool {
+	return now.Sub(h.autoscalerDeletedAt) < cacheLag
+}
 
 // recentlyRestored reports whether the caches may not show the restored objects yet.
 func (h History) recentlyRestored(now time.Time) bool { return now.Sub(h.restoredAt) < cacheLag }
 
-// suspendedAgain reports whether a suspended autoscaler was recreated. The controller does not fight the tool that
-// recreates it, such as a GitOps controller.
-func (h History) suspendedAgain(o Observed, step Suspension) bool {
-	since, found := h.suspended[step.String()]
-	return found && !step.Orphaned && h.generation == o.Policy.Generation && o.Now.Sub(since) > cacheLag
+// suspendedBefore reports whether an autoscaler was suspended for this generation of the policy, longer ago than caches
+// lag.
+func (h History) suspendedBefore(s Subject, name string) bool {
+	since, found := h.suspended[name]
+	return found && h.generation == s.Policy.Generation && s.Now.Sub(since) > cacheLag
+}
+
+// scaleHistory is the history of the target's replicas, to detect manual scales.
+type scaleHistory struct {
+	// replicas is the last explained number; nil before the first.
+	replicas *int32
+	// instead is the number that the next decision continues from while the target has replicas; nil for replicas itself.
+	instead *int32
+	// written is the number that the controller wrote last and has not seen since; nil for none. writtenAt is when it
+	// first wrote it.
+	written   *int32
+	writtenAt time.Time
+	// unnamed is true if a change from replicas was seen and its writer is not looked up yet.
+	unnamed bool
+	// lookedUpAt is when the writer was last looked up.
+	lookedUpAt time.Time
+	// last is the last manual scale; nil for none.
+	last   *ManualScale
+	resets resets
+}
+
+// wrote reports whether the controller wrote the number of replicas.
+func (s scaleHistory) wrote(replicas int32) bool {
+	return s.written != nil && *s.written == replicas
+}
+
+// at reports whether the last explained number is this one.
+func (s scaleHistory) at(replicas int32) bool { return s.replicas != nil && *s.replicas == replicas }
+
+// reverted reports whether the target still has the number that the controller overwrote, for longer than a cache may
+// lag behind the write: another writer is faster than the watch.
+func (s scaleHistory) reverted(replicas int32, now time.Time) bool {
+	return s.written != nil && s.at(replicas) && !s.wrote(replicas) && now.Sub(s.writtenAt) >= cacheLag
 }

@@ -271,7 +271,7 @@ func TestChecksOfKEDA(t *testing.T) {
 			for _, change := range test.given {
 				change(&o)
 			}
-			v := plan.Check(o)
+			v := plan.Check(o.Subject, o.Autoscalers)
 			if test.want == "" {
 				require.Nil(t, v)
 				return
@@ -323,7 +323,7 @@ func TestAutoChoosesKEDAWithoutTheMetricsAPI(t *testing.T) {
 			w := world()
 			w.Capabilities = able
 			test.change(&w)
-			require.Equal(t, test.want, w.Choose())
+			require.Equal(t, test.want, plan.Choose(w.Subject, w.Autoscalers, w.Unset))
 		})
 	}
 }

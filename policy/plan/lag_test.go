@@ -74,7 +74,7 @@ func TestAnAutoscalerThatLags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := lagging(tt.since)
 			o.Policy.Spec.Actuator, o.Policy.Status.Actuator, o.Target.Replicas = tt.wanted, &tt.last, &tt.replicas
-			chosen := o.Choose()
+			chosen := plan.Choose(o.Subject, o.Autoscalers, o.Unset)
 			require.Equal(t, tt.want, chosen.Type)
 			var lag time.Duration
 			if chosen.Lag != nil {
@@ -89,7 +89,7 @@ func TestAnAutoscalerThatLags(t *testing.T) {
 func TestAnAutoscalerDoesNotLagBehindANumberThatIsNotInTheStatus(t *testing.T) {
 	o := lagging(time.Hour)
 	o.Policy.Status.DesiredReplicas = new(int32(3))
-	require.Equal(t, v1alpha1.ActuatorHPA, o.Choose().Type)
+	require.Equal(t, v1alpha1.ActuatorHPA, plan.Choose(o.Subject, o.Autoscalers, o.Unset).Type)
 }
 
 func TestPoliciesReturnToTheirAutoscalersOneByOne(t *testing.T) {
@@ -97,7 +97,7 @@ func TestPoliciesReturnToTheirAutoscalersOneByOne(t *testing.T) {
 	for i := range 100 {
 		o := lagging(time.Minute)
 		o.Policy.UID = types.UID(fmt.Sprint("uid-", i))
-		chosen := o.Choose()
+		chosen := plan.Choose(o.Subject, o.Autoscalers, o.Unset)
 		after := chosen.DirectUntil.Sub(o.Now)
 		require.GreaterOrEqual(t, after, time.Hour)
 		require.Less(t, after, 2*time.Hour)
@@ -112,13 +112,13 @@ func TestPoliciesReturnToTheirAutoscalersOneByOne(t *testing.T) {
 func TestTheChangeFromALaggingAutoscalerAndBack(t *testing.T) {
 	o := lagging(time.Minute)
 	o.Autoscaler = applied(t, o)
-	o.Actuator = o.Choose()
+	o.Actuator = plan.Choose(o.Subject, o.Autoscalers, o.Unset)
 	require.Equal(t, "remove replicas=5", inWords(plan.New(o, &policy.Decision{Replicas: 5})))
 	require.Zero(t, plan.Input(o).Lag, "the controller does not lag")
 
 	o.Policy.Status.Actuator, o.Autoscaler, o.Unset = &o.Actuator, nil, plan.Unset{}
 	o.Now = o.Actuator.DirectUntil.Time
-	o.Actuator = o.Choose()
+	o.Actuator = plan.Choose(o.Subject, o.Autoscalers, o.Unset)
 	require.Equal(t, "apply(min 1)", inWords(plan.New(o, &policy.Decision{Replicas: 7})))
 	o.Actuator.Lag = &metav1.Duration{Duration: 40 * time.Second}
 	require.Equal(t, 40*time.Second, plan.Input(o).Lag)

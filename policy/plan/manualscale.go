@@ -4,7 +4,7 @@
 package plan
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -16,103 +16,6 @@ import (
 // lookUpEvery is the minimum time between lookups of the writer of one target's replicas: each is a request to the API
 // server. One event names all changes in between.
 const lookUpEvery = 10 * time.Second
-
-// ManualScale is a change of the target's replicas that neither the policy nor its autoscaler wrote.
-type ManualScale struct {
-	// Field is what was written, such as spec.replicas.
-	Field    string
-	From, To int32
-	// NoticedAt is when the change was seen. The writer's own time is the API server's.
-	NoticedAt time.Time
-	WriterLookup
-}
-
-// String names the writer, or why it is unknown, and the fix if it will write the number again.
-func (m ManualScale) String() string {
-	text := fmt.Sprintf("%s %d -> %d was written ", m.Field, m.From, m.To)
-	switch {
-	case m.To == 0 && errors.Is(m.Failed, ErrNoWriter):
-		return text + "to the scale subresource, such as by kubectl scale: the API server does not track who writes 0 to it"
-	case m.Failed != nil:
-		return text + "by an unknown writer: " + m.Failed.Error()
-	case m.Writer.applies():
-		return text + fmt.Sprintf("by %s: let it ignore %s, or its next sync writes that number again", m.Writer, m.Field)
-	default:
-		return text + "by " + m.Writer.String()
-	}
-}
-
-// scaleHistory is the history of the target's replicas, to detect manual scales.
-type scaleHistory struct {
-	// replicas is the last explained number; nil before the first.
-	replicas *int32
-	// instead is the number that the next decision continues from while the target has replicas; nil for replicas itself.
-	instead *int32
-	// written is the number that the controller wrote last and has not seen since; nil for none. writtenAt is when it
-	// first wrote it.
-	written   *int32
-	writtenAt time.Time
-	// unnamed is true if a change from replicas was seen and its writer is not looked up yet.
-	unnamed bool
-	// lookedUpAt is when the writer was last looked up.
-	lookedUpAt time.Time
-	// last is the last manual scale; nil for none.
-	last   *ManualScale
-	resets resets
-}
-
-// Seen is the history after the target's replicas were observed, whether or not the writer was looked up.
-func (h History) Seen(o Observed) History {
-	if o.Target == nil || o.Target.Replicas == nil || o.Waiting() {
-		return h
-	}
-	from, ours := changedFrom(o), h.scales.wrote(*o.Target.Replicas)
-	if from != nil && o.Writer == nil && !ours {
-		h.scales.replicas, h.scales.unnamed = from, true
-		return h
-	}
-	switch before := h.scales.replicas; {
-	case from != nil:
-		h.scales = h.scales.overruled(o, *from)
-	case before == nil:
-		h.scales.instead = createdBefore(o)
-	case *before != *o.Target.Replicas:
-		h.scales.instead = nil
-	}
-	if o.Writer != nil {
-		h.scales.lookedUpAt, h.scales.last = o.Now, lastManualScale(o)
-	}
-	if ours || !h.scales.at(*o.Target.Replicas) || DetectManualScale(o) != nil {
-		h.scales.written = nil
-	}
-	h.scales.replicas, h.scales.unnamed = o.Target.Replicas, false
-	return h
-}
-
-// after the actions.
-func (s scaleHistory) after(actions Actions, result Result, now time.Time) scaleHistory {
-	if actions.Replicas != nil && result.ScaleFailed == nil && result.ApplyFailed == nil {
-		if s.written == nil || *s.written != *actions.Replicas {
-			s.writtenAt = now
-		}
-		s.written, s.resets = actions.Replicas, s.resets.undone(now)
-	}
-	return s
-}
-
-// wrote reports whether the controller wrote the number of replicas.
-func (s scaleHistory) wrote(replicas int32) bool {
-	return s.written != nil && *s.written == replicas
-}
-
-// at reports whether the last explained number is this one.
-func (s scaleHistory) at(replicas int32) bool { return s.replicas != nil && *s.replicas == replicas }
-
-// reverted reports whether the target still has the number that the controller overwrote, for longer than a cache may
-// lag behind the write: another writer is faster than the watch.
-func (s scaleHistory) reverted(replicas int32, now time.Time) bool {
-	return s.written != nil && s.at(replicas) && !s.wrote(replicas) && now.Sub(s.writtenAt) >= cacheLag
-}
 
 // NeedsWriter reports whether to look up the writer of the target's replicas. Where the controller writes them, its
 // next write depends on the writer, so every change is looked up.
@@ -184,9 +87,9 @@ func writesForPolicy(o Observed, w Writer) bool {
 		return true
 	case managerControllerManager:
 		return w.Subresource == subresourceScale &&
-			(o.Autoscaler != nil || o.KEDAAutoscaler != nil || o.RecentlyDeleted())
+			(o.Autoscaler != nil || o.KEDAAutoscaler != nil || o.History.RecentlyDeleted(o.Now))
 	case managerKEDA:
-		return o.OwnScaledObject() != nil
+		return o.OwnScaledObject(o.Policy) != nil
 	default:
 		return false
 	}
@@ -227,4 +130,63 @@ func manualRaise(o Observed) *policy.ManualRaise {
 		by = m.Writer.Name()
 	}
 	return &policy.ManualRaise{ReplicasAt: policy.ReplicasAt{At: m.NoticedAt, Replicas: m.To}, By: by}
+}
+
+// Seen is the history after the target's replicas were observed, whether or not the writer was looked up.
+func (h History) Seen(o Observed) History {
+	if o.Target == nil || o.Target.Replicas == nil || o.Waiting() {
+		return h
+	}
+	from, ours := changedFrom(o), h.scales.wrote(*o.Target.Replicas)
+	if from != nil && o.Writer == nil && !ours {
+		h.scales.replicas, h.scales.unnamed = from, true
+		return h
+	}
+	switch before := h.scales.replicas; {
+	case from != nil:
+		h.scales = h.scales.overruled(o, *from)
+	case before == nil:
+		h.scales.instead = createdBefore(o)
+	case *before != *o.Target.Replicas:
+		h.scales.instead = nil
+	}
+	if o.Writer != nil {
+		h.scales.lookedUpAt, h.scales.last = o.Now, lastManualScale(o)
+	}
+	if ours || !h.scales.at(*o.Target.Replicas) || DetectManualScale(o) != nil {
+		h.scales.written = nil
+	}
+	h.scales.replicas, h.scales.unnamed = o.Target.Replicas, false
+	return h
+}
+
+// overruled is the history after a change that no decision explains.
+func (s scaleHistory) overruled(o Observed, from int32) scaleHistory {
+	before := s.instead
+	s.instead = nil
+	switch m := DetectManualScale(o); {
+	case resetByManifest(o.Subject, o.Actuator.Type, m):
+		s.resets = s.resets.add(*m, o.Now)
+		if !s.resets.paused(o.Now) {
+			s.instead = cmp.Or(before, &from)
+		}
+	case m == nil && o.Target.createdAtZero(from):
+		s.instead = &from
+	}
+	return s
+}
+
+// resetByManifest reports whether a tool that applies manifests changed the replicas where the controller writes them
+// itself. An HPA or KEDA restores them at its next sync. Setting 0 replicas to switch scaling off is no reset.
+func resetByManifest(s Subject, by v1alpha1.Actuator, m *ManualScale) bool {
+	return m != nil && m.Failed == nil && m.Writer.applies() && by == v1alpha1.ActuatorDirect && s.SwitchedOff() == nil
+}
+
+// createdBefore is 0 if createdAtZero was true in the process before this one; nil otherwise.
+func createdBefore(o Observed) *int32 {
+	decided := o.Policy.Status.DesiredReplicas
+	if decided == nil || !Scales(o) || !o.Target.createdAtZero(*decided) {
+		return nil
+	}
+	return decided
 }

@@ -34,7 +34,7 @@ func changed(replicas int32) plan.Observed {
 	p.Status.SpecReplicas, p.Status.DesiredReplicas = new(int32(4)), new(int32(4))
 	r := reading(0, 10)
 	return plan.Observed{
-		Now: noon(), Policy: p, Target: &plan.Target{Ref: p.Spec.ScaleTargetRef, Replicas: &replicas},
+		Subject:  plan.Subject{Now: noon(), Policy: p, Target: &plan.Target{Ref: p.Spec.ScaleTargetRef, Replicas: &replicas}},
 		Measured: plan.Measured{Reading: &r},
 	}
 }

@@ -88,7 +88,7 @@ func TestCheckNamesTheEntryOfAMesh(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := componentWorld()
 			test.change(&w)
-			v := plan.Check(w)
+			v := plan.Check(w.Subject, w.Autoscalers)
 			require.NotNil(t, v)
 			require.Equal(t, test.message, v.Message)
 		})

@@ -4,15 +4,9 @@
 package plan
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -75,6 +69,24 @@ func Unwritten(o Observed, actions Actions) Result {
 	return Result{Autoscaler: o.Autoscaler, ScaledObject: o.ScaledObject, Violation: actions.Violation}
 }
 
+// Input is the input of a decision. The target has replicas: Check ensures it.
+func Input(o Observed) policy.Input {
+	in := policy.Input{
+		Now: o.Now, Spec: o.Limited().Spec, CurrentReplicas: o.CurrentReplicas(), Unknown: o.Unknown, FreshFor: o.FreshFor,
+		Rested: o.Rested, Pods: o.Pods, NeverZero: o.Target.NeverZero, Restarts: o.Target.Restarts(), Frozen: Frozen(o),
+		Promised: o.Target.SubscriptionType, Partitions: o.Partitions,
+		Own: o.OwnReplicas(o.Pods), Upstream: o.Upstream,
+		Recreated: o.History.recreated(o.Target.UID), ManualRaise: manualRaise(o),
+	}
+	if o.Reading != nil {
+		in.Reading = *o.Reading
+	}
+	if o.Actuator.Lag != nil && o.Actuator.Type != v1alpha1.ActuatorDirect {
+		in.Lag = o.Actuator.Lag.Duration
+	}
+	return in
+}
+
 // New plans the writes. A problem freezes the target and our autoscaler: without ours, a conflicting autoscaler that
 // ignores the backlog would take over. One exception: a policy defers to one that takes precedence, which would
 // otherwise wait forever.
@@ -87,12 +99,12 @@ func New(o Observed, decision *policy.Decision) Actions {
 	case o.History.recentlyRestored(o.Now):
 		return Actions{Wait: true}
 	case MustRestore(o.Policy):
-		restoration := Restore(o)
-		return o.History.pacedHandover(o, Actions{Restore: &restoration, Violation: stuckScaledObject(o)})
+		restoration, stuck := Restore(o.Subject, o.Autoscalers), stuckScaledObject(o.Subject, o.Autoscalers, o.Actuator.Type)
+		return o.History.pacedHandover(o.Subject, Actions{Restore: &restoration, Violation: stuck})
 	}
 	step, problem := NextSuspension(o)
 	if step != nil {
-		return o.History.pacedHandover(o, Actions{Suspend: step})
+		return o.History.pacedHandover(o.Subject, Actions{Suspend: step})
 	}
 	o.Violation = problem
 	actions := planWrites(o, decision)
@@ -102,7 +114,7 @@ func New(o Observed, decision *policy.Decision) Actions {
 
 // withoutRefused leaves out an apply that the API server would refuse again.
 func withoutRefused(o Observed, actions Actions) Actions {
-	refused := o.History.refusal.pausing(o, identity(o))
+	refused := o.History.refusal.pausing(o.Subject, identity(o))
 	if refused == nil || (actions.Autoscaler == nil && actions.ScaledObject == nil) ||
 		(actions.ScaledObject != nil && ScaledObjectIsCurrent(o.ScaledObject, actions.ScaledObject)) {
 		return actions
@@ -110,6 +122,34 @@ func withoutRefused(o Observed, actions Actions) Actions {
 	return Actions{
 		RemoveAutoscaler: actions.RemoveAutoscaler, RemoveScaledObject: actions.RemoveScaledObject, Violation: refused,
 	}
+}
+
+// identity of the autoscaler that an apply changes, without its status, which changes at every sync.
+func identity(o Observed) string {
+	switch {
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.ScaledObject != nil:
+		return string(o.Actuator.Type) + " " + string(o.ScaledObject.UID)
+	case o.Actuator.Type == v1alpha1.ActuatorHPA && o.Autoscaler != nil:
+		return string(o.Actuator.Type) + " " + string(o.Autoscaler.UID)
+	default:
+		return string(o.Actuator.Type)
+	}
+}
+
+// handoverStep names the takeover or restore of the actions.
+func handoverStep(actions Actions) string {
+	if actions.Suspend != nil {
+		return actions.Suspend.String()
+	}
+	return "restore"
+}
+
+// pacedHandover leaves out a failed takeover or restore until its next attempt.
+func (h History) pacedHandover(s Subject, actions Actions) Actions {
+	if v := h.handover.pausing(s, handoverStep(actions)); v != nil {
+		return Actions{Violation: v}
+	}
+	return actions
 }
 
 // planWrites plans how the decision reaches the target.
@@ -131,7 +171,7 @@ func planWrites(o Observed, decision *policy.Decision) Actions {
 	switch {
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
 		return planKEDA(o, current, decided, off)
-	case o.kedaRemains():
+	case o.kedaRemains(o.Policy):
 		return Actions{RemoveScaledObject: true} // first: two autoscalers would stop each other
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		if o.CreatesChild() {
@@ -141,7 +181,7 @@ func planWrites(o Observed, decision *policy.Decision) Actions {
 	}
 	var actions Actions
 	switch {
-	case !o.Target.MayHaveAutoscaler(p.Spec):
+	case !o.MayHaveAutoscaler():
 		actions.RemoveAutoscaler = true
 	case !o.undecided(): // an autoscaler without a metric only reports errors
 		actions.Autoscaler = HorizontalPodAutoscaler(p, o.Target)
@@ -152,9 +192,38 @@ func planWrites(o Observed, decision *policy.Decision) Actions {
 	return actions
 }
 
-// undecided reports whether the policy has no decision and waits for the first answer from Pulsar, a second or two.
-func (o Observed) undecided() bool {
-	return errors.Is(o.Unknown, backlog.ErrNoData) && o.Policy.Status.DesiredReplicas == nil
+// planKEDA changes one object at a time, since KEDA's webhook refuses two autoscalers. KEDA scales only from 0 to 1, so
+// the controller writes the whole number itself. It writes the status first, in both directions: otherwise KEDA would
+// revert the replicas to the last decision.
+func planKEDA(o Observed, current, decided int32, off bool) Actions {
+	live := o.OwnScaledObject(o.Policy)
+	var actions Actions
+	switch {
+	case o.Autoscaler != nil:
+		return Actions{RemoveAutoscaler: true}
+	case !o.MayHaveScaledObject():
+		actions.RemoveScaledObject = true
+	case scaledObjectHasToWait(o):
+		return Actions{}
+	default:
+		actions.ScaledObject = ScaledObject(o.Limited(), o.Target, o.Capabilities.Scaler)
+	}
+	actions.Replicas = replicasBesideAutoscaler(current, decided, off || live.Forbids(current, decided))
+	served := o.Policy.Status.DesiredReplicas
+	// The scaler reads the decision from the status.
+	unserved := actions.ScaledObject != nil && live == nil && (served == nil || *served != decided)
+	actions.StatusFirst = unserved || (actions.Replicas != nil && (current == 0 || *actions.Replicas == 0))
+	return actions
+}
+
+// scaledObjectHasToWait reports whether to wait until the last ScaledObject is deleted with its autoscaler, or for the
+// first decision: KEDA's behavior without an answer from the scaler is not predictable.
+func scaledObjectHasToWait(o Observed) bool {
+	live := o.OwnScaledObject(o.Policy)
+	if live == nil {
+		return o.KEDAAutoscaler != nil || (o.Unknown != nil && o.Policy.Status.DesiredReplicas == nil)
+	}
+	return live.DeletionTimestamp != nil
 }
 
 // replicasBesideAutoscaler is the number that the controller writes although an autoscaler scales the target; nil for
@@ -167,108 +236,10 @@ func replicasBesideAutoscaler(current, decided int32, off bool) *int32 {
 	return changedReplicas(decided, current, off)
 }
 
-// MayHaveAutoscaler is false for a target that is frozen out of bounds: a new autoscaler would change its replicas at
-// once, and an existing one does so when the bounds change.
-func (t *Target) MayHaveAutoscaler(spec v1alpha1.AutoscalingPolicySpec) bool {
-	return t.Frozen == nil || (*t.Replicas >= policy.MinReplicas(spec) && *t.Replicas <= spec.MaxReplicas)
-}
-
 // changedReplicas is the number to write, nil for none.
 func changedReplicas(decided, current int32, off bool) *int32 {
 	if off || decided == current {
 		return nil
 	}
 	return &decided
-}
-
-// SwitchedOff is the hold of a target of which the user set the replicas to 0 although minReplicas is more; nil if they
-// did not. A target that scaled to zero is not switched off when minReplicas is raised: its last condition
-// distinguishes the two.
-func SwitchedOff(o Observed) *policy.Hold {
-	least := policy.MinReplicas(o.Policy.Spec)
-	if o.Target == nil || o.Target.Replicas == nil || *o.Target.Replicas != 0 || (least == 0 && !o.Target.NeverZero) {
-		return nil
-	}
-	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionScalingActive)
-	if last != nil && last.Reason == v1alpha1.ReasonScaledToZero {
-		return nil
-	}
-	return &policy.Hold{Reason: policy.HoldSwitchedOff, Message: fmt.Sprintf(
-		"replicas of %s are 0 although minReplicas is %d, which switches scaling off: set them to 1 or more, or minReplicas "+
-			"to 0", Name(o.Policy.Spec), max(1, least))}
-}
-
-// Frozen is why the replicas stay whatever the backlog; nil if they may change.
-func Frozen(o Observed) *policy.Hold {
-	switch {
-	case o.Target == nil:
-		return nil
-	case o.Paused() != "":
-		return &policy.Hold{Reason: v1alpha1.ReasonPaused, Message: o.Paused()}
-	case o.Target.Frozen != nil:
-		return o.Target.Frozen
-	default:
-		return cmp.Or(SwitchedOff(o), o.KeptReset())
-	}
-}
-
-// Scales reports whether the policy changes the target's replicas.
-func Scales(o Observed) bool {
-	return o.Applies() && o.Violation == nil && Frozen(o) == nil
-}
-
-// Input is the input of a decision. The target has replicas: Check ensures it.
-func Input(o Observed) policy.Input {
-	in := policy.Input{
-		Now: o.Now, Spec: o.Limited().Spec, CurrentReplicas: o.CurrentReplicas(), Unknown: o.Unknown, FreshFor: o.FreshFor,
-		Rested: o.Rested, Pods: o.Pods, NeverZero: o.Target.NeverZero, Restarts: o.Target.Restarts(), Frozen: Frozen(o),
-		Promised: o.Target.SubscriptionType, Partitions: o.Partitions,
-		Own: o.OwnReplicas(o.Pods), Upstream: o.Upstream,
-		Recreated: o.History.recreated(o.Target.UID), ManualRaise: manualRaise(o),
-	}
-	if o.Reading != nil {
-		in.Reading = *o.Reading
-	}
-	if o.Actuator.Lag != nil && o.Actuator.Type != v1alpha1.ActuatorDirect {
-		in.Lag = o.Actuator.Lag.Duration
-	}
-	return in
-}
-
-// Waiting reports whether a policy with a decision waits for its first answer from Pulsar, after a change of the leader
-// or of its topics. The status is not written for that second or two, which saves a write for every policy. A changed
-// spec is reported at once, since a slow Pulsar may take minutes.
-func (o Observed) Waiting() bool {
-	return o.Violation == nil && o.Paused() == "" && errors.Is(o.Unknown, backlog.ErrNoData) &&
-		o.Policy.Status.DesiredReplicas != nil && o.Policy.Status.ObservedGeneration == o.Policy.Generation
-}
-
-// Subscription is the subscription to read and to decide on; nil if the target is missing or cannot be scaled. With a
-// conflicting autoscaler the status still shows decisions.
-func (o Observed) Subscription() *backlog.Subscription {
-	if o.NothingToDecide() {
-		return nil
-	}
-	return &o.Target.Subscription
-}
-
-// OwnReplicas is the number of replicas of the target that may consume: its running pods, which include terminating
-// ones and those of a rollout, or else its replicas. Nil for a target without spec.subscription: the names of other
-// consumers identify them.
-func (o Observed) OwnReplicas(pods *policy.Pods) *int32 {
-	switch {
-	case o.Policy.Spec.Subscription == nil || o.Target == nil || o.Target.Replicas == nil:
-		return nil
-	case pods != nil && pods.Running != nil:
-		return pods.Running
-	case o.Target.Reported != nil:
-		return new(max(*o.Target.Replicas, *o.Target.Reported))
-	default:
-		return o.Target.Replicas
-	}
-}
-
-// NothingToDecide reports whether no target can be scaled.
-func (o Observed) NothingToDecide() bool {
-	return o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound
 }

@@ -36,21 +36,17 @@ func MustRestore(p *v1alpha1.AutoscalingPolicy) bool {
 }
 
 // Restore plans it. Changes that a user or another controller made meanwhile stay.
-func Restore(o Observed) Restoration {
+func Restore(s Subject, a Autoscalers) Restoration {
+	ours := a.Autoscaler
+	if ours != nil && metav1.IsControlledBy(ours, s.Policy) || a.kedaRemains(s.Policy) {
+		return Restoration{RemoveOurs: true}
+	}
 	var restoration Restoration
-	if ours := o.Autoscaler; ours != nil && metav1.IsControlledBy(ours, o.Policy) {
-		restoration.RemoveOurs = true
-		return restoration
-	}
-	if o.kedaRemains() {
-		restoration.RemoveOurs = true
-		return restoration
-	}
-	suspended := o.Policy.Status.TakenOver
+	suspended := s.Policy.Status.TakenOver
 	if suspended == nil {
 		return restoration
 	}
-	beside := currentConflict(o.Target, o.Conflicting, suspended)
+	beside := currentConflict(s.Target, a.Conflicting, suspended)
 	for _, name := range suspended.ScaledObjects {
 		if beside != "" {
 			restoration.Kept = append(restoration.Kept, fmt.Sprintf("%s %s: %s", kindScaledObject, name, beside))
@@ -59,7 +55,7 @@ func Restore(o Observed) Restoration {
 		restoration.ScaledObjects = append(restoration.ScaledObjects, string(name))
 	}
 	if suspended.MaxReplicas != nil {
-		if why := cmp.Or(skipMaxReplicas(o.Target), beside); why != "" {
+		if why := cmp.Or(skipMaxReplicas(s.Target), beside); why != "" {
 			restoration.Kept = append(restoration.Kept, fmt.Sprintf("maxReplicas %d: %s", *suspended.MaxReplicas, why))
 		} else {
 			restoration.MaxReplicas = suspended.MaxReplicas
@@ -71,13 +67,13 @@ func Restore(o Observed) Restoration {
 			restoration.Kept = append(restoration.Kept, err.Error())
 			continue
 		}
-		if why := cmp.Or(skipAutoscaler(o.Target, o.Conflicting, hpa), beside); why != "" {
+		if why := cmp.Or(skipAutoscaler(s.Target, a.Conflicting, hpa), beside); why != "" {
 			restoration.Kept = append(restoration.Kept, fmt.Sprintf("%s %s: %s", kindAutoscaler, hpa.Name, why))
 			continue
 		}
 		restoration.Autoscalers = append(restoration.Autoscalers, hpa)
 	}
-	if why := stuckAtZero(o.Policy.Spec, o.Target, restoration); why != "" {
+	if why := stuckAtZero(s.Policy.Spec, s.Target, restoration); why != "" {
 		restoration.Kept = append(restoration.Kept, why)
 	}
 	return restoration

@@ -119,6 +119,11 @@ type ScaledObjectStatus struct {
 	Conditions []metav1.Condition `json:"conditions"`
 }
 
+// Forbids reports whether an annotation of the user makes KEDA skip the change.
+func (l *LiveScaledObject) Forbids(current, decided int32) bool {
+	return l != nil && (l.Paused || (l.PausedIn && decided < current) || (l.PausedOut && decided > current))
+}
+
 // How KEDA polls, and what it does without an answer.
 const (
 	kedaAPIVersion = "keda.sh/v1alpha1"

@@ -60,14 +60,6 @@ func (s Suspension) String() string {
 // maxTakenOver is the number of objects of a kind that a status holds.
 const maxTakenOver = 4
 
-// takesOver reports whether conflictPolicy TakeOver resolves the problem.
-func takesOver(spec v1alpha1.AutoscalingPolicySpec, v *Violation) bool {
-	return v != nil && spec.ConflictPolicy == v1alpha1.ConflictTakeOver && slices.Contains([]string{
-		v1alpha1.ReasonFunctionHasOwnAutoscaler, v1alpha1.ReasonAutoscalerOrphaned,
-		v1alpha1.ReasonConflictingAutoscaler,
-	}, v.Reason)
-}
-
 // NextSuspension is the next object or field to suspend, or nil and the remaining problem. The controller suspends
 // nothing for a policy without a decision, or with another problem.
 //
@@ -85,11 +77,12 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 	case o.Target.Frozen != nil:
 		return nil, keep(v.Message + "; the controller does not take it over now: " + o.Target.Frozen.Message)
 	}
-	if why := cannotTakeOver(o); why != "" {
+	if why := cannotTakeOver(o.Subject, o.Conflicting); why != "" {
 		return nil, keep(why)
 	}
-	step, problem := nextStep(o)
-	if step != nil && o.History.suspendedAgain(o, *step) {
+	step, problem := nextStep(o.Subject, o.Conflicting)
+	// The controller does not fight a tool that recreates what it suspended, such as a GitOps controller.
+	if step != nil && !step.Orphaned && o.History.suspendedBefore(o.Subject, step.String()) {
 		return nil, ScalingProblem(v1alpha1.ReasonRecreated, "%s was suspended and recreated: first stop the tool that "+
 			"writes it, such as a GitOps controller. %s", step, v.Message)
 	}
@@ -97,16 +90,16 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 }
 
 // nextStep is the next step of a takeover.
-func nextStep(o Observed) (*Suspension, *Violation) {
+func nextStep(s Subject, conflicting []ConflictingAutoscaler) (*Suspension, *Violation) {
 	var record v1alpha1.TakenOver
-	if known := o.Policy.Status.TakenOver; known != nil {
+	if known := s.Policy.Status.TakenOver; known != nil {
 		record = *known.DeepCopy()
 	}
-	if o.Target.OwnAutoscaler {
-		record.MaxReplicas = o.Target.MaxReplicas
+	if s.Target.OwnAutoscaler {
+		record.MaxReplicas = s.Target.MaxReplicas
 		return &Suspension{Action: ClearMaxReplicas, Record: record}, nil
 	}
-	for _, r := range o.Conflicting {
+	for _, r := range conflicting {
 		switch {
 		case r.Terminating:
 			continue
@@ -115,35 +108,35 @@ func nextStep(o Observed) (*Suspension, *Violation) {
 				record.ScaledObjects = append(record.ScaledObjects, name)
 			}
 			return &Suspension{Action: PauseScaledObject, Name: r.Name, UID: r.UID, Record: record}, nil
-		case record.MaxReplicas == nil || !r.isOrphaned(o.Target): // Function Mesh recreates its own with maxReplicas
+		case record.MaxReplicas == nil || !r.isOrphaned(s.Target): // Function Mesh recreates its own with maxReplicas
 			record.HorizontalPodAutoscalers = withManifest(record.HorizontalPodAutoscalers, r)
 		}
 		return &Suspension{
-			Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, Orphaned: r.isOrphaned(o.Target),
+			Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, Orphaned: r.isOrphaned(s.Target),
 		}, nil
 	}
-	r := o.Conflicting[0]
+	r := conflicting[0]
 	return nil, ScalingProblem(v1alpha1.ReasonTakingOver, "%s still: %s", r, conflictFix(r))
 }
 
 // cannotTakeOver is what the user must fix before the controller can take over; empty for nothing.
-func cannotTakeOver(o Observed) string {
-	if o.Target.OwnAutoscaler && o.Target.MaxReplicas == nil {
+func cannotTakeOver(s Subject, conflicting []ConflictingAutoscaler) string {
+	if s.Target.OwnAutoscaler && s.Target.MaxReplicas == nil {
 		return "maxReplicas of the target's own autoscaler is unknown, so it cannot be restored: remove it"
 	}
 	autoscalers := 0
 	var paused []v1alpha1.ObjectName // and those that are to be
-	if known := o.Policy.Status.TakenOver; known != nil {
+	if known := s.Policy.Status.TakenOver; known != nil {
 		paused = slices.Clone(known.ScaledObjects)
 	}
-	for _, r := range o.Conflicting {
+	for _, r := range conflicting {
 		switch {
 		case r.Terminating:
 		case r.Kind == kindScaledObject && !r.ofPolicy():
 			if name := v1alpha1.ObjectName(r.Name); !slices.Contains(paused, name) {
 				paused = append(paused, name)
 			}
-		case r.Owner != "" && !r.ofFunctionMesh(o.Target):
+		case r.Owner != "" && !r.ofFunctionMesh(s.Target):
 			return r.String() + ", which TakeOver leaves alone: " + conflictFix(r)
 		case r.Manifest == "":
 			return r.String() + " and has more than 16 KiB, too much to restore: delete it"
@@ -154,7 +147,7 @@ func cannotTakeOver(o Observed) string {
 	if max(autoscalers, len(paused)) > maxTakenOver {
 		return fmt.Sprintf("%d HorizontalPodAutoscalers and %d ScaledObjects scale %s, paused ones included, of which at "+
 			"most %d each can be restored: delete some, or set conflictPolicy: Refuse once to restore what was taken over",
-			autoscalers, len(paused), Name(o.Policy.Spec), maxTakenOver)
+			autoscalers, len(paused), Name(s.Policy.Spec), maxTakenOver)
 	}
 	return ""
 }

@@ -144,7 +144,7 @@ func TestNextSuspension(t *testing.T) {
 			if test.change != nil {
 				test.change(&w)
 			}
-			w.Violation, w.Unknown = plan.Check(w), test.unknown
+			w.Violation, w.Unknown = plan.Check(w.Subject, w.Autoscalers), test.unknown
 			step, problem := plan.NextSuspension(w)
 			if test.action == 0 {
 				require.Nil(t, step)
@@ -239,7 +239,7 @@ func TestRestore(t *testing.T) {
 			w := contested()
 			w.Policy.Status.TakenOver = taken.DeepCopy()
 			test.change(&w)
-			back := plan.Restore(w)
+			back := plan.Restore(w.Subject, w.Autoscalers)
 			got := given{max: back.MaxReplicas != nil, kept: back.Kept, paused: len(back.ScaledObjects) == 0}
 			for _, hpa := range back.Autoscalers {
 				got.autoscalers = append(got.autoscalers, hpa.Name)
@@ -252,7 +252,7 @@ func TestRestore(t *testing.T) {
 		w := contested()
 		w.Policy.Status.TakenOver = taken.DeepCopy()
 		w.Autoscaler = applied(t, w)
-		require.Equal(t, plan.Restoration{RemoveOurs: true}, plan.Restore(w))
+		require.Equal(t, plan.Restoration{RemoveOurs: true}, plan.Restore(w.Subject, w.Autoscalers))
 	})
 }
 

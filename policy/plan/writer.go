@@ -166,3 +166,28 @@ func (w Writer) String() string {
 func (w Writer) applies() bool {
 	return w.Operation == metav1.ManagedFieldsOperationApply || tools()[w.Manager].applies
 }
+
+// ManualScale is a change of the target's replicas that neither the policy nor its autoscaler wrote.
+type ManualScale struct {
+	// Field is what was written, such as spec.replicas.
+	Field    string
+	From, To int32
+	// NoticedAt is when the change was seen. The writer's own time is the API server's.
+	NoticedAt time.Time
+	WriterLookup
+}
+
+// String names the writer, or why it is unknown, and the fix if it will write the number again.
+func (m ManualScale) String() string {
+	text := fmt.Sprintf("%s %d -> %d was written ", m.Field, m.From, m.To)
+	switch {
+	case m.To == 0 && errors.Is(m.Failed, ErrNoWriter):
+		return text + "to the scale subresource, such as by kubectl scale: the API server does not track who writes 0 to it"
+	case m.Failed != nil:
+		return text + "by an unknown writer: " + m.Failed.Error()
+	case m.Writer.applies():
+		return text + fmt.Sprintf("by %s: let it ignore %s, or its next sync writes that number again", m.Writer, m.Field)
+	default:
+		return text + "by " + m.Writer.String()
+	}
+}

@@ -128,7 +128,7 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 		return *byKEDA(o.Observed)
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		return Yes(v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason)
-	case o.Autoscaler == nil && !o.Target.MayHaveAutoscaler(o.Limited().Spec):
+	case o.Autoscaler == nil && !o.MayHaveAutoscaler():
 		return Unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is "+
 			"created when they may change: "+o.Target.Frozen.Message)
 	case o.Autoscaler == nil && o.Unknown != nil:
@@ -162,7 +162,7 @@ func (o outcome) notApplied() (reason, message string) {
 		return v1alpha1.ReasonPaused, "no HorizontalPodAutoscaler or ScaledObject of the policy exists"
 	}
 	reason, message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is created"
-	if v := plan.CheckForAuto(o.Observed); v != nil {
+	if v := plan.CheckForAuto(o.Subject, o.Autoscalers); v != nil && o.Violation == nil {
 		reason, message = v.Reason, message+"; in mode Auto the policy would not scale: "+v.Message
 	}
 	return reason, message
@@ -207,7 +207,7 @@ func childMissing(o plan.Observed) *metav1.Condition {
 	entry := fmt.Sprintf("entry %s in spec.%s of %s %s", missing.Component.Name, plan.MeshList(missing.Component.Kind),
 		plan.KindFunctionMesh, mesh.Name)
 	c := Unsure(v1alpha1.ReasonMeshBlocked, "")
-	if o.Target.OwnChildMissing(o.Policy.Spec) {
+	if o.OwnChildMissing() {
 		c.Reason = v1alpha1.ReasonChildMissing
 	}
 	switch {

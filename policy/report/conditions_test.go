@@ -69,7 +69,7 @@ func TestConditions(t *testing.T) {
 		"the target is missing": {
 			func(_ testing.TB, o *plan.Observed) {
 				o.Target = nil
-				o.Violation = plan.Check(*o)
+				o.Violation = plan.Check(o.Subject, o.Autoscalers)
 			},
 			map[string]string{
 				"Ready": "False/TargetNotFound", "TargetFound": "False/TargetNotFound",
@@ -143,7 +143,7 @@ func TestALaggingAutoscalerIsNamedWithTheFix(t *testing.T) {
 		" is up to date; it takes up to 47s to set the decided replicas: "+fix+", or set actuator: Direct", applied().Message)
 
 	o.Policy.Status.DesiredReplicas, o.Unset = new(int32(5)), plan.Unset{Since: noon().Add(-time.Minute), Replicas: 3}
-	o.Actuator, o.Autoscaler = o.Choose(), nil
+	o.Actuator, o.Autoscaler = plan.Choose(o.Subject, o.Autoscalers, o.Unset), nil
 	require.Regexp(t, "^the controller writes the number of replicas itself: HorizontalPodAutoscaler .* did not set the "+
 		"decided replicas for 1m0s, so Auto chooses Direct until .*: "+fix+"$", applied().Message)
 	require.Equal(t, v1alpha1.ReasonActuationSlow, applied().Reason)

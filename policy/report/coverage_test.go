@@ -26,7 +26,7 @@ import (
 func measured(r backlog.Reading) (plan.Observed, v1alpha1.AutoscalingPolicyStatus) {
 	p := fixture.Policy()
 	o := plan.Observed{
-		Now: noon(), Policy: p, Target: &plan.Target{Replicas: new(int32(3))},
+		Subject:  plan.Subject{Now: noon(), Policy: p, Target: &plan.Target{Replicas: new(int32(3))}},
 		Measured: plan.Measured{Reading: &r, FreshFor: 30 * time.Second},
 	}
 	return o, decideOn(o)

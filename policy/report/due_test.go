@@ -38,7 +38,7 @@ func newReporter(policies int, first v1alpha1.AutoscalingPolicyStatus) *reporter
 	for i := range r.observed {
 		p := &v1alpha1.AutoscalingPolicy{Status: first}
 		p.UID = types.UID(fmt.Sprintf("5d1c3b9e-%04x-4f6a-9d2e-%012x", i%7919, i))
-		r.observed[i] = plan.Observed{Now: noon(), Policy: p, Policies: policies}
+		r.observed[i] = plan.Observed{Subject: plan.Subject{Now: noon(), Policy: p}, Memory: plan.Memory{Policies: policies}}
 	}
 	return r
 }

@@ -178,7 +178,7 @@ func (f findings) watched(o plan.Observed) period {
 func unscaled(o plan.Observed, d policy.Decision) bool {
 	current := *o.Target.Replicas
 	return d.Replicas != current && plan.Scales(o) && !o.CreatesChild() &&
-		!o.OwnScaledObject().Forbids(current, d.Replicas) && !withinTolerance(o, current, d.Replicas)
+		!o.OwnScaledObject(o.Policy).Forbids(current, d.Replicas) && !withinTolerance(o, current, d.Replicas)
 }
 
 // withinTolerance reports whether an autoscaler without our tolerance ignores the change: up to a tenth.

@@ -52,7 +52,7 @@ type decided struct {
 func statusDue(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time) bool {
 	p := &v1alpha1.AutoscalingPolicy{Status: before}
 	p.UID = "uid-332"
-	return report.Due(plan.Observed{Now: now, Policy: p}, report.History{}, after)
+	return report.Due(plan.Observed{Subject: plan.Subject{Now: now, Policy: p}}, report.History{}, after)
 }
 
 // statusOf is statusAfter at the first reconcile of a process.

@@ -26,7 +26,7 @@ const (
 // byKEDA is AutoscalerApplied where KEDA scales the target, or starts or stops to; nil otherwise.
 func byKEDA(o plan.Observed) *metav1.Condition {
 	var c metav1.Condition
-	switch v := plan.KEDARemoval(o); {
+	switch v := plan.KEDARemoval(o.Subject, o.Autoscalers, o.Actuator.Type); {
 	case v != nil && v.Reason == v1alpha1.ReasonScaledObjectStays:
 		c = No(v.Reason, v.Message)
 	case v != nil:
@@ -40,11 +40,11 @@ func byKEDA(o plan.Observed) *metav1.Condition {
 }
 
 func scaledObjectApplied(o plan.Observed) metav1.Condition {
-	name, exists := plan.AutoscalerName(o.Policy.Name), o.OwnScaledObject() != nil
+	name, exists := plan.AutoscalerName(o.Policy.Name), o.OwnScaledObject(o.Policy) != nil
 	switch {
-	case plan.SwitchedOff(o) != nil:
+	case o.SwitchedOff() != nil:
 		return Yes(v1alpha1.ReasonSwitchedOff, "there is no ScaledObject while replicas are 0, since KEDA would raise them")
-	case !plan.MayHaveScaledObject(o):
+	case !o.MayHaveScaledObject():
 		return Unsure(v1alpha1.ReasonPending, "KEDA would bring the replicas within bounds, so the ScaledObject is created "+
 			"when they may change: "+o.Target.Frozen.Message)
 	case exists && o.KEDAAutoscaler != nil && !plan.ToleranceHonoured(o.KEDAAutoscaler):
@@ -60,7 +60,7 @@ func scaledObjectApplied(o plan.Observed) metav1.Condition {
 
 // kedaScales reports whether KEDA scales, in KEDA's words. The target has replicas.
 func kedaScales(o plan.Observed) metav1.Condition {
-	live, hpa := o.OwnScaledObject(), o.KEDAAutoscaler
+	live, hpa := o.OwnScaledObject(o.Policy), o.KEDAAutoscaler
 	c := Unsure(v1alpha1.ReasonPending, "KEDA has not reconciled the ScaledObject yet")
 	if live == nil {
 		return c

@@ -28,7 +28,7 @@ func TestConditionsOfKEDA(t *testing.T) {
 	ready := says("Ready", metav1.ConditionTrue, "ScaledObjectReady", "")
 	hpaSays := func(status corev1.ConditionStatus, reason, message string) func(*plan.Observed) {
 		return func(o *plan.Observed) {
-			hpa := plan.Observed{Ours: plan.Ours{Autoscaler: o.KEDAAutoscaler}}
+			hpa := plan.Observed{Autoscalers: plan.Autoscalers{Autoscaler: o.KEDAAutoscaler}}
 			saying(&hpa, status, reason, message)
 		}
 	}

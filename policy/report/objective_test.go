@@ -252,7 +252,7 @@ func TestAnObjectiveIsUnknownUntilItIsMeasured(t *testing.T) {
 	require.Equal(t, "Unknown/NeverAcknowledged", s.says(v1alpha1.ConditionObjectiveMet))
 	o := s.o
 	o.Target = nil
-	o.Violation = plan.Check(o)
+	o.Violation = plan.Check(o.Subject, o.Autoscalers)
 	s.shown = statusAfter(s.status, o, s.history, nil)
 	require.Equal(t, "Unknown/NotChecked", s.says(v1alpha1.ConditionObjectiveMet))
 }
@@ -288,7 +288,7 @@ func TestAMissedObjectiveStaysMissedWhenTheTargetIsRecreated(t *testing.T) {
 	require.Equal(t, "False/CatchingUp", s.says(v1alpha1.ConditionObjectiveMet))
 	gone := s.o
 	gone.Target = nil
-	gone.Violation = plan.Check(gone)
+	gone.Violation = plan.Check(gone.Subject, gone.Autoscalers)
 	gone.Reading = nil
 	s.history = s.history.Decided(gone, nil)
 	s.status = statusAfter(s.status, gone, s.history, nil)

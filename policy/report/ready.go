@@ -173,9 +173,9 @@ func scalingActive(o plan.Observed) *metav1.Condition {
 		return nil
 	}
 	c := Unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler has not run yet")
-	switch ours := o.OwnScaledObject(); {
-	case plan.SwitchedOff(o) != nil:
-		c = No(v1alpha1.ReasonSwitchedOff, plan.SwitchedOff(o).Message)
+	switch ours := o.OwnScaledObject(o.Policy); {
+	case o.SwitchedOff() != nil:
+		c = No(v1alpha1.ReasonSwitchedOff, o.SwitchedOff().Message)
 	case o.KeptReset() != nil:
 		c = No(v1alpha1.ReasonReplicasReset, o.KeptReset().Message)
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA && ours != nil && ours.Paused:

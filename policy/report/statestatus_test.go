@@ -123,7 +123,7 @@ func TestAStateStaysWhereNothingWasDecided(t *testing.T) {
 	before := written(t, learnedState(t))
 	w := world()
 	w.Target = nil
-	w.Violation = plan.Check(w)
+	w.Violation = plan.Check(w.Subject, w.Autoscalers)
 	require.Equal(t, before.WorkingCheckpoint, statusOf(before, w, nil).WorkingCheckpoint)
 }
 

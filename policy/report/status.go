@@ -44,7 +44,7 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 		after.DesiredReplicas, after.Signals, after.Decision, after.Forecast = nil, nil, nil, nil
 		after.Attainment = nil
 	}
-	off := paused || plan.SwitchedOff(o.Observed) != nil
+	off := paused || o.SwitchedOff() != nil
 	if off { // otherwise an autoscaler would follow it as soon as the user sets replicas
 		after.DesiredReplicas = nil
 	}
@@ -112,7 +112,7 @@ func actuation(o plan.Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledO
 	if o.Autoscaler != nil {
 		hpa = o.Autoscaler.Name
 	}
-	if ours := o.OwnScaledObject(); ours != nil {
+	if ours := o.OwnScaledObject(o.Policy); ours != nil {
 		scaledObject = ours.Name
 	}
 	chosen := o.Actuator

@@ -78,14 +78,14 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 		"a target that cannot be scaled": {
 			change: func(o *plan.Observed) {
 				o.Unfit = plan.TargetProblem(v1alpha1.ReasonTargetInvalid, "no topics")
-				o.Violation = plan.Check(*o)
+				o.Violation = plan.Check(o.Subject, o.Autoscalers)
 			},
 			want: "Unknown/NotChecked",
 		},
 		"a target that does not exist": {
 			change: func(o *plan.Observed) {
 				o.Target = nil
-				o.Violation = plan.Check(*o)
+				o.Violation = plan.Check(o.Subject, o.Autoscalers)
 			},
 			want: "Unknown/NotChecked",
 		},

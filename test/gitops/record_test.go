@@ -42,11 +42,12 @@ func observed(t *testing.T) plan.Observed {
 	p.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.KindAutoscalingPolicy))
 	r := fixture.Reading(250, 50)
 	o := plan.Observed{
-		Now: fixture.Noon(), Policy: p,
-		Target: &plan.Target{
-			Ref: p.Spec.ScaleTargetRef, Replicas: new(int32(3)), Reported: new(int32(3)),
-			Subscription:     backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"),
-			SubscriptionType: backlog.Shared,
+		Subject: plan.Subject{
+			Now: fixture.Noon(), Policy: p, Target: &plan.Target{
+				Ref: p.Spec.ScaleTargetRef, Replicas: new(int32(3)), Reported: new(int32(3)),
+				Subscription:     backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"),
+				SubscriptionType: backlog.Shared,
+			},
 		},
 		Actuator: v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "the cluster supports it"},
 		Measured: plan.Measured{Reading: &r, FreshFor: 3 * every},
@@ -66,7 +67,7 @@ func reconciled(o plan.Observed, h *report.History, d time.Duration) (*v1alpha1.
 		if o.Reading != nil {
 			o.Reading.At, o.Reading.ExactAt = o.Now, o.Now
 		}
-		o.Violation = plan.Check(o)
+		o.Violation = plan.Check(o.Subject, o.Autoscalers)
 		var decision *policy.Decision
 		if o.Subscription() != nil {
 			decided, after := policy.Decide(plan.Input(o), state)

@@ -77,12 +77,14 @@ func (r *run) reconcile(t *testing.T, c *capacity, second int) {
 	in, truth := c.input, r.truth[second]
 	in.Pods.Running = new(int32(truth.Replicas - truth.NotRunning))
 	o := plan.Observed{
-		Now: in.Now, Policy: r.policy.DeepCopy(), History: r.written,
-		Actuator: v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA},
-		Target: &plan.Target{
-			Ref: r.policy.Spec.ScaleTargetRef, Replicas: &in.CurrentReplicas, Subscription: c.subscription,
-			Component: model.Subscription,
+		Subject: plan.Subject{
+			Now: in.Now, Policy: r.policy.DeepCopy(), Target: &plan.Target{
+				Ref: r.policy.Spec.ScaleTargetRef, Replicas: &in.CurrentReplicas, Subscription: c.subscription,
+				Component: model.Subscription,
+			},
 		},
+		Memory:   plan.Memory{History: r.written},
+		Actuator: v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA},
 		Measured: plan.Measured{Unknown: in.Unknown, Partitions: in.Partitions, Pods: in.Pods, FreshFor: in.FreshFor},
 	}
 	if in.Unknown == nil {

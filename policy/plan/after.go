@@ -1,0 +1,90 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"time"
+)
+
+// After is the history after the actions.
+func (h History) After(o Observed, actions Actions, result Result) History {
+	if o.Reading != nil && o.Subscription() != nil {
+		h.target = cmp.Or(o.Target.UID, h.target)
+	}
+	if actions.RemoveAutoscaler && o.Autoscaler != nil && result.Autoscaler == nil {
+		h.autoscalerDeletedAt = o.Now
+	}
+	switch {
+	case result.Refused:
+		h.refusal = &failure{*result.Violation, identity(o), o.Policy.Generation, o.Now, retryRefusedEvery}
+	case (actions.Autoscaler != nil || actions.ScaledObject != nil) && result.ApplyFailed == nil:
+		h.refusal = nil
+	}
+	if actions.Autoscaler != nil {
+		h.lackingSince = h.toleranceLackedSince(o, actions)
+	}
+	h.handover = h.handoverAfter(o, actions, result)
+	if h.generation != o.Policy.Generation {
+		h.generation, h.suspended = o.Policy.Generation, nil
+	}
+	if result.Suspended {
+		h.suspended = withFirst(h.suspended, actions.Suspend.String(), o.Now)
+	}
+	if result.Restored {
+		h.restoredAt = o.Now
+	}
+	h.scales = h.scales.after(actions, result, o.Now)
+	return h
+}
+
+// withFirst adds the time of a name that is not in times.
+func withFirst(times map[string]time.Time, name string, now time.Time) map[string]time.Time {
+	if _, found := times[name]; found {
+		return times
+	}
+	times = maps.Clone(times)
+	if times == nil {
+		times = map[string]time.Time{}
+	}
+	times[name] = now
+	return times
+}
+
+func (h History) handoverAfter(o Observed, actions Actions, result Result) *failure {
+	switch {
+	case actions.Suspend == nil && actions.Restore == nil:
+		return h.handover
+	case result.ApplyFailed == nil || result.Violation == nil:
+		return nil
+	}
+	wait, step := firstRetry, handoverStep(actions)
+	if h.handover.same(o.Policy, step) {
+		wait = min(2*h.handover.wait, lastRetry)
+	}
+	return &failure{*result.Violation, step, o.Policy.Generation, o.Now, wait}
+}
+
+func (h History) toleranceLackedSince(o Observed, actions Actions) time.Time {
+	switch since := h.lackingSince; {
+	case o.Autoscaler == nil || ToleranceHonoured(o.Autoscaler):
+		return time.Time{}
+	case since.IsZero() || actions.Reapply:
+		return o.Now
+	default:
+		return since
+	}
+}
+
+// after the actions.
+func (s scaleHistory) after(actions Actions, result Result, now time.Time) scaleHistory {
+	if actions.Replicas != nil && result.ScaleFailed == nil && result.ApplyFailed == nil {
+		if s.written == nil || *s.written != *actions.Replicas {
+			s.writtenAt = now
+		}
+		s.written, s.resets = actions.Replicas, s.resets.undone(now)
+	}
+	return s
+}
