@@ -6,6 +6,7 @@ package plan_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -248,12 +249,70 @@ func TestRestore(t *testing.T) {
 			require.False(t, back.RemoveOurs)
 		})
 	}
-	t.Run("nothing while ours exists", func(t *testing.T) {
-		w := contested()
-		w.Policy.Status.TakenOver = taken.DeepCopy()
-		w.Autoscaler = applied(t, w)
-		require.Equal(t, plan.Restoration{RemoveOurs: true}, plan.Restore(w.Subject, w.Autoscalers))
-	})
+}
+
+func TestNothingIsRestoredBesideAnAutoscalerOfOurs(t *testing.T) {
+	ofKEDA := byKEDA(t)
+	for name, test := range map[string]struct {
+		change func(*plan.Observed)
+		want   plan.Restoration
+	}{
+		"our HorizontalPodAutoscaler": {
+			func(w *plan.Observed) { w.Autoscaler = applied(t, *w) }, plan.Restoration{RemoveOurs: true},
+		},
+		"our ScaledObject": {
+			func(w *plan.Observed) { ofKEDA(w); w.KEDAAutoscaler = nil }, plan.Restoration{RemoveOurs: true},
+		},
+		"KEDA's autoscaler, which outlives our ScaledObject": {
+			func(w *plan.Observed) { ofKEDA(w); w.ScaledObject = nil }, plan.Restoration{RemoveOurs: true},
+		},
+		"a user's of our name, which stays": {
+			func(w *plan.Observed) { w.Autoscaler = applied(t, *w); w.Autoscaler.OwnerReferences = nil },
+			plan.Restoration{ScaledObjects: []string{"so"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := contested()
+			w.Policy.Status.TakenOver = &v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"so"}}
+			test.change(&w)
+			require.Equal(t, test.want, plan.Restore(w.Subject, w.Autoscalers))
+		})
+	}
+}
+
+func TestAnAutoscalerThatReturnsAfterItsSuspension(t *testing.T) {
+	orphan := conflict("HorizontalPodAutoscaler", "resize-function", "Function resize")
+	theirs := conflict("HorizontalPodAutoscaler", "theirs", "")
+	for name, test := range map[string]struct {
+		conflicting plan.ConflictingAutoscaler
+		after       time.Duration
+		change      func(*plan.Observed)
+		again       bool
+	}{
+		"an orphan is deleted again: no user wrote it": {orphan, time.Minute, func(*plan.Observed) {}, true},
+		"another is left to the user who wrote it":     {theirs, time.Minute, func(*plan.Observed) {}, false},
+		"another within the lag of a cache":            {theirs, time.Second, func(*plan.Observed) {}, true},
+		"another after a change of the policy": {
+			theirs, time.Minute, func(w *plan.Observed) { w.Policy.Generation++ }, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := contested(test.conflicting)
+			w.Violation = plan.Check(w.Subject, w.Autoscalers)
+			first := plan.New(w, nil)
+			require.NotNil(t, first.Suspend)
+			w.History = w.History.After(w, first, plan.Result{Suspended: true})
+			w.Now = w.Now.Add(test.after)
+			test.change(&w)
+			next := plan.New(w, nil)
+			if test.again {
+				require.Equal(t, first, next)
+				return
+			}
+			require.Nil(t, next.Suspend)
+			require.Equal(t, v1alpha1.ReasonRecreated, next.Violation.Reason)
+		})
+	}
 }
 
 func TestMustRestore(t *testing.T) {
