@@ -55,26 +55,26 @@ func (r Raises) limit(in Input, current, kept, target int32, tried trial) (Raise
 	after := r.after(rules, in.Now, kept, target)
 	switch {
 	case target < current && ScaleDownDisabled(in.Spec):
-		return after, current, tried.try(guard{HoldScaleDownLimit, "behavior.scaleDown.selectPolicy is Disabled"})
+		return after, current, tried.try(Hold{HoldScaleDownLimit, "behavior.scaleDown.selectPolicy is Disabled"})
 	case target > current && ScaleUpDisabled(in.Spec):
-		return after, current, tried.try(guard{HoldScaleUpLimit, "behavior.scaleUp.selectPolicy is Disabled"})
+		return after, current, tried.try(Hold{HoldScaleUpLimit, "behavior.scaleUp.selectPolicy is Disabled"})
 	case target <= kept:
 		return after, target, tried
 	}
 	if window := stabilizationWindow(rules); window > 0 {
-		g := guard{reason: HoldScaleUpStabilized}
+		h := Hold{Reason: HoldScaleUpStabilized}
 		if least := max(kept, smallestWithin(after.Wanted, in.Now, window)); least < target {
-			target, g.message = least, fmt.Sprintf("%d replicas were enough within "+
+			target, h.Message = least, fmt.Sprintf("%d replicas were enough within "+
 				"behavior.scaleUp.stabilizationWindowSeconds (%d)", least, *rules.StabilizationWindowSeconds)
 		}
-		tried = tried.try(g)
+		tried = tried.try(h)
 	}
 	if len(rules.Policies) > 0 {
-		g := guard{reason: HoldScaleUpLimit}
+		h := Hold{Reason: HoldScaleUpLimit}
 		if most := max(kept, after.allowed(rules, in.Now)); most < target {
-			target, g.message = most, fmt.Sprintf("behavior.scaleUp.policies allow up to %d replicas now", most)
+			target, h.Message = most, fmt.Sprintf("behavior.scaleUp.policies allow up to %d replicas now", most)
 		}
-		tried = tried.try(g)
+		tried = tried.try(h)
 	}
 	return after, target, tried
 }

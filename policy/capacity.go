@@ -70,15 +70,17 @@ func capacity(in Input, state State) recommendation {
 	}
 	l := newLoad(in, state, ready)
 	a := l.recommended(in)
-	a.drain = max(a.drain, l.fewest(in, a.needed()))
+	a.needed = l.fewest(in, a.needed)
 	more := a.replicas > in.CurrentReplicas
 	if more && (a.overloaded || l.urgent()) {
-		a.passed = pass(nil, HoldWithinObjective)
+		a.tried = a.tried.try(Hold{Reason: HoldWithinObjective})
 		return a
 	}
-	a.replicas = min(in.CurrentReplicas, a.needed()) // fewer may be enough, although a change needs more at first
+	a.replicas = min(in.CurrentReplicas, a.needed) // fewer may be enough, although a change needs more at first
 	if more && a.replicas == in.CurrentReplicas {
-		a.hold = l.withinObjective(in)
+		a.tried.held = &Hold{HoldWithinObjective, fmt.Sprintf(
+			"at %d replicas messages wait %.0fs at most, within the objective of %.0fs",
+			in.CurrentReplicas, math.Ceil(l.wait()), l.objective)}
 	}
 	return a
 }
@@ -89,12 +91,6 @@ func withoutArrivals(in Input) recommendation {
 		return holdCurrent(in, HoldLearning, err.Error())
 	}
 	return holdCurrent(in, HoldLearning, publishRateUnknown)
-}
-
-func (l load) withinObjective(in Input) *Hold {
-	return &Hold{HoldWithinObjective, fmt.Sprintf(
-		"at %d replicas messages wait %.0fs at most, within the objective of %.0fs",
-		in.CurrentReplicas, math.Ceil(l.wait()), l.objective)}
 }
 
 // discountedHold reports that the discounted backlog changes the result; nil if it does not.
@@ -225,7 +221,7 @@ func (l load) needed(in Input) recommendation {
 	expected := l.expected / (maxUtilization * l.capacity)
 	a := recommendation{
 		replicas: replicasFor(max(steady, drain, expected)), steady: replicasFor(max(steady, expected)),
-		drain: replicasFor((l.arriving + l.excess/l.drain) / l.capacity),
+		needed: replicasFor(max(steady, expected, (l.arriving+l.excess/l.drain)/l.capacity)),
 	}
 	a.terms = l.terms(ahead)
 	if l.expected > 0 {

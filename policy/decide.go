@@ -5,7 +5,6 @@ package policy
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -33,7 +32,7 @@ func Decide(in Input, before State) (Decision, State) {
 	current, kept := in.CurrentReplicas, after.Decided.or(in.CurrentReplicas)
 	in.CurrentReplicas = min(current, kept) // a scale-down counts from its decision, a scale-up once it is there
 	winner := evaluate(in, after)
-	needed := ReplicasAt{in.Now, max(manual, winner.needed())}
+	needed := ReplicasAt{in.Now, max(manual, winner.needed)}
 	after.Recommendations = slide(before.Recommendations, needed, longestWindow, 1)
 	target, tried := stabilize(in, after, winner, kept, in.Reading.At.After(before.ReadAt))
 	after.Raises, target, tried = before.Raises.limit(in, current, kept, target, tried)
@@ -132,9 +131,8 @@ func (t trial) with(in Input, after State, winner recommendation, changes bool) 
 		return trial{held: in.Frozen}
 	case t.held != nil:
 		return t
-	case winner.hold != nil:
-		isHold := func(reason string) bool { return reason == winner.hold.Reason }
-		return trial{slices.DeleteFunc(t.passed, isHold), winner.hold}
+	case winner.tried.held != nil:
+		return t.try(*winner.tried.held)
 	case changes:
 		return t
 	case winner.strategy == v1alpha1.StrategyCapacity:
@@ -148,7 +146,7 @@ func (t trial) with(in Input, after State, winner recommendation, changes bool) 
 // removes replicas only if fresh is true: no earlier decision used the reading.
 func stabilize(in Input, after State, winner recommendation, kept int32, fresh bool) (target int32, tried trial) {
 	current := in.CurrentReplicas
-	tried.passed = winner.passed
+	tried.passed = winner.tried.passed
 	if current == 0 && in.minReplicas() == 0 {
 		return fromZero(in, after, winner, kept)
 	}
@@ -169,7 +167,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 	if after.Zero.readyForZero(in) && !winner.foresees {
 		return 0, trial{passed: []string{HoldPartial, HoldStabilizing}} // an exact count, for long enough
 	}
-	wanted := max(1, winner.needed())
+	wanted := max(1, winner.needed)
 	if wanted >= current {
 		return current, after.Zero.tryIdle(in, tried)
 	}
@@ -180,7 +178,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 	if target < current && !fresh {
 		target, early = current, "only a new answer from Pulsar removes replicas"
 	}
-	return target, tried.try(guard{HoldStabilizing, early})
+	return target, tried.try(Hold{HoldStabilizing, early})
 }
 
 // fromZero returns the target without replicas. A pulse that is about to begin also ends the pause after a wake that
@@ -189,7 +187,7 @@ func fromZero(in Input, after State, winner recommendation, kept int32) (target 
 	target, tried = after.Zero.wake(in, after)
 	switch {
 	case winner.foresees && winner.replicas > target:
-		target, tried = winner.replicas, trial{passed: winner.passed}
+		target, tried = winner.replicas, trial{passed: winner.tried.passed}
 	case target == 0 && in.Reading.Coverage.Lacks(backlog.ErrSubscriptionNotFound):
 		target, tried = 1, trial{} // it creates the subscription: messages on that topic are lost meanwhile
 	}

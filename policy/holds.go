@@ -19,50 +19,57 @@ const (
 	receivedShare = 0.8
 )
 
-// guard may keep replicas from a change: it holds if it has a message.
-type guard struct{ reason, message string }
-
-// trial is what became of the guards of a change: the reasons that were tried in this order and did not hold, and the
-// hold; nil if none held.
+// trial is what became of the reasons to keep replicas from a change: those that were tried in this order and did not
+// hold, and the hold; nil if none held.
 type trial struct {
 	passed []string
 	held   *Hold
 }
 
-// pass appends a reason; most decisions try no more than eight.
-func pass(passed []string, reason string) []string {
-	const most = 8
-	return append(slices.Grow(passed, max(0, most-len(passed))), reason)
-}
+// mostTried is how many reasons most decisions try at most.
+const mostTried = 8
 
-// try tries guards in order, until one holds. A reason with several guards has passed with the last of them.
-func (t trial) try(guards ...guard) trial {
-	for i, g := range guards {
-		same := func(reason string) bool { return reason == g.reason }
-		t.passed = slices.DeleteFunc(t.passed, same)
-		if g.message != "" {
-			t.held = &Hold{g.reason, g.message}
+// try tries holds in order, until one has a message. A reason that is tried several times has passed with the last.
+func (t trial) try(holds ...Hold) trial {
+	for i, h := range holds {
+		t.passed = slices.DeleteFunc(t.passed, func(reason string) bool { return reason == h.Reason })
+		if h.Message != "" {
+			t.held = &Hold{h.Reason, h.Message}
 			return t
 		}
-		if !slices.ContainsFunc(guards[i+1:], func(later guard) bool { return same(later.reason) }) {
-			t.passed = pass(t.passed, g.reason)
+		if !slices.ContainsFunc(holds[i+1:], func(later Hold) bool { return later.Reason == h.Reason }) {
+			t.passed = append(slices.Grow(t.passed, max(0, mostTried-len(t.passed))), h.Reason)
 		}
 	}
 	return t
 }
 
+// when is the hold if it is the case, and one that passes otherwise.
+func (h Hold) when(is bool) Hold {
+	if !is {
+		h.Message = ""
+	}
+	return h
+}
+
+// because is the hold of an error, which passes without one.
+func because(reason string, err error) Hold {
+	if err == nil {
+		return Hold{Reason: reason}
+	}
+	return Hold{reason, err.Error()}
+}
+
 // tryUp tries the reasons not to add replicas. A flag is not believed while replicas process as much as they can, if
 // blocked ones also continue to receive messages.
 func (t trial) tryUp(in Input, state State) trial {
-	working := atCapacity(in, state.Capacity)
-	blocked, throttled := guard{reason: HoldBlocked}, guard{reason: HoldThrottled}
-	if in.Reading.Blocked && (!working || !receiving(in.Reading)) {
-		blocked.message = "dispatch is blocked until consumers acknowledge messages: more replicas would receive none"
+	r, working := in.Reading, atCapacity(in, state.Capacity)
+	blocked := Hold{HoldBlocked, "dispatch is blocked until consumers acknowledge messages: more replicas would receive none"}
+	throttled := Hold{
+		HoldThrottled, "a dispatch rate limit of Pulsar throttles messages: more replicas would receive no more",
 	}
-	if in.Reading.Throttled && !working {
-		throttled.message = "a dispatch rate limit of Pulsar throttles messages: more replicas would receive no more"
-	}
-	return t.try(blocked, throttled, guard{HoldNotStarting, NotStarting(in.Pods, in.CurrentReplicas, in.Now)})
+	return t.try(blocked.when(r.Blocked && (!working || !receiving(r))), throttled.when(r.Throttled && !working),
+		Hold{HoldNotStarting, NotStarting(in.Pods, in.CurrentReplicas, in.Now)})
 }
 
 // atCapacity reports whether replicas process about as much as they can, by their busy time, or else by their capacity.
@@ -100,30 +107,21 @@ func NotStarting(pods *Pods, replicas int32, now time.Time) string {
 
 // tryDown tries the reasons to remove no replica.
 func (t trial) tryDown(in Input, state State) trial {
-	old, unknown := guard{reason: HoldStabilizing}, guard{reason: HoldUnknown}
-	starting, updating := guard{reason: HoldStabilizing}, guard{reason: HoldStabilizing}
-	if age := in.Now.Sub(in.Reading.At); age > in.freshFor() {
-		old.message = oldReading(age, in.Reading.Trouble)
-	}
-	if err := unknownLoad(in); err != nil {
-		unknown.message = err.Error()
-	}
-	if s := state.Start; s.Open {
-		starting.message = fmt.Sprintf("replicas have been starting for %s", in.Now.Sub(s.Changed).Truncate(time.Second))
-	}
-	if in.Pods != nil && in.Pods.Updating {
-		updating.message = "a rollout is replacing pods"
-	}
-	return t.try(old, guard{HoldPartial, missingParts(in)}, unknown,
-		guard{HoldContradicted, lasting(in, state.Contradiction)}, starting, updating)
+	return t.try(Hold{HoldStabilizing, oldReading(in)}, because(HoldPartial, in.Reading.Coverage.Err()),
+		because(HoldUnknown, unknownLoad(in)), Hold{HoldContradicted, lasting(in, state.Contradiction)},
+		Hold{HoldStabilizing, replacing(in, state.Start)})
 }
 
-// missingParts names the topics or partitions that are unknown; empty for none.
-func missingParts(in Input) string {
-	if in.Reading.Coverage.Complete() {
+// replacing returns why the number of replicas that consume changes by itself; empty if it does not.
+func replacing(in Input, start Start) string {
+	switch {
+	case start.Open:
+		return fmt.Sprintf("replicas have been starting for %s", in.Now.Sub(start.Changed).Truncate(time.Second))
+	case in.Pods != nil && in.Pods.Updating:
+		return "a rollout is replacing pods"
+	default:
 		return ""
 	}
-	return in.Reading.Coverage.Err().Error()
 }
 
 // worthwhile returns the least replicas that are worth a change: for at least the stabilization window no more were
@@ -194,11 +192,17 @@ func (in Input) explainManualRaise(held *Hold, target int32) *Hold {
 		raise.Replicas, raise.By, in.Now.Sub(raise.At).Truncate(time.Second), window)}
 }
 
-func oldReading(age time.Duration, trouble error) string {
-	if trouble == nil {
+// oldReading returns why the reading is too old; empty if it is not.
+func oldReading(in Input) string {
+	age, trouble := in.Now.Sub(in.Reading.At), in.Reading.Trouble
+	switch {
+	case age <= in.freshFor():
+		return ""
+	case trouble == nil:
 		return fmt.Sprintf("the last answer from Pulsar is %s old", age.Truncate(time.Second))
+	default:
+		return fmt.Sprintf("the last valid answer from Pulsar is %s old: %s", age.Truncate(time.Second), trouble)
 	}
-	return fmt.Sprintf("the last valid answer from Pulsar is %s old: %s", age.Truncate(time.Second), trouble)
 }
 
 // fromSeconds rounds down to tenths of a second, and does not overflow.

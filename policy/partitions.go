@@ -173,9 +173,9 @@ func (l load) failover(in Input) (recommendation, bool) {
 	one, most := l.capacity/each, in.Spec.MaxReplicas*in.perReplica()
 	steady, drain := s.replicas(s.rates, l.utilization*one, most), s.replicas(s.loads, one, most)
 	replicas := func(consumers int32) int32 { return int32(in.replicasOf(float64(consumers))) }
+	needed := replicas(max(steady, drain))
 	a := recommendation{
-		replicas: replicas(max(steady, drain)),
-		steady:   replicas(steady), drain: replicas(drain),
+		replicas: needed, steady: replicas(steady), needed: needed,
 		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s backlog",
 			max(steady, drain), len(s.indices), short(one), short(l.arriving), short(l.excess)),
 		terms: l.terms(l.excess),

@@ -17,12 +17,12 @@ func evaluate(in Input, state State) recommendation {
 	var winner recommendation
 	for i, strategy := range strategies(in.Spec) {
 		one := evaluateStrategy(strategy, in, state)
-		steady, drain := max(one.steady, winner.steady), max(one.drain, winner.drain)
+		steady, needed := max(one.steady, winner.steady), max(one.needed, winner.needed)
 		foresees := one.foresees || winner.foresees
 		if i == 0 || one.replicas > winner.replicas {
 			winner = one
 		}
-		winner.steady, winner.drain, winner.foresees = steady, drain, foresees
+		winner.steady, winner.needed, winner.foresees = steady, needed, foresees
 	}
 	return winner
 }
@@ -52,32 +52,30 @@ func evaluateStrategy(strategy v1alpha1.Strategy, in Input, state State) recomme
 
 // limit keeps a recommendation below the ceiling. During a verification replicas may grow for arrivals only.
 func (p Plateau) limit(a recommendation, kept int32) recommendation {
-	more := a.replicas > kept
+	more, ceiling := a.replicas > kept, p.Ceiling()
+	unverified, ineffective := Hold{Reason: HoldUnverified}, Hold{Reason: HoldIneffective}
 	if p.Stage == Verifying && more {
 		most := kept
 		if !p.Doubtful {
 			most = max(most, min(a.replicas, max(a.steady, unverifiedGrowth*p.Replicas)))
 		}
 		if a.replicas > most {
-			a.replicas = most
-			a.hold = &Hold{HoldUnverified, "it is unknown yet whether the last replicas added process more"}
+			a.replicas, unverified.Message = most, "it is unknown yet whether the last replicas added process more"
 		}
 	}
-	if more && a.hold == nil {
-		a.passed = pass(a.passed, HoldUnverified)
-	}
-	ceiling := p.Ceiling()
-	switch {
-	case ceiling > 0 && a.replicas > ceiling:
-		a.hold = &Hold{HoldIneffective, fmt.Sprintf(
-			"more than %d replicas process no more than %s/s: look at what the Function waits for", ceiling,
-			short(p.Reference.Processed))}
-		a.replicas = ceiling
-	case more && a.hold == nil:
-		a.passed = pass(a.passed, HoldIneffective)
-	}
 	if ceiling > 0 {
-		a.steady, a.drain = min(a.steady, ceiling), min(a.drain, ceiling)
+		if a.replicas > ceiling {
+			a.replicas, ineffective.Message = ceiling, fmt.Sprintf(
+				"more than %d replicas process no more than %s/s: look at what the Function waits for", ceiling,
+				short(p.Reference.Processed))
+		}
+		a.steady, a.needed = min(a.steady, ceiling), min(a.needed, ceiling)
+	}
+	switch {
+	case more:
+		a.tried = a.tried.try(unverified, ineffective)
+	case ineffective.Message != "":
+		a.tried = a.tried.try(ineffective)
 	}
 	return a
 }
@@ -180,10 +178,10 @@ func utilized(instances backlog.InstancesReading, capacity *LearnedCapacity) (fl
 type recommendation struct {
 	strategy v1alpha1.StrategyType
 	replicas int32
-	// steady and drain bound a scale-down: what the arrivals need, and what the arrivals and the backlog need.
-	steady, drain int32
-	equation      string
-	terms         []Term
+	// steady is what the arrivals need, and needed what a scale-down keeps: it drains the backlog too.
+	steady, needed int32
+	equation       string
+	terms          []Term
 	// overloaded is true if one replica has too much load although the total is within the capacity of all.
 	overloaded bool
 	// foresees is true if a load that is about to begin needs replicas.
@@ -191,23 +189,19 @@ type recommendation struct {
 	cappedBy string
 	// unknown is true if the strategy could not compute a number.
 	unknown bool
-	// passed and hold are the guards of the formula against more replicas, as in a trial.
-	passed []string
-	hold   *Hold
+	// tried are the formula's reasons against more replicas.
+	tried trial
 }
-
-// needed is the number that a scale-down keeps.
-func (a recommendation) needed() int32 { return max(a.steady, a.drain) }
 
 // recommend returns a recommendation with one number for everything.
 func recommend(replicas int32, equation string) recommendation {
-	return recommendation{replicas: replicas, steady: replicas, drain: replicas, equation: equation}
+	return recommendation{replicas: replicas, steady: replicas, needed: replicas, equation: equation}
 }
 
 // holdCurrent returns a recommendation to keep the current replicas.
 func holdCurrent(in Input, reason, message string) recommendation {
 	a := recommend(in.CurrentReplicas, "")
-	a.unknown, a.hold = true, &Hold{reason, message}
+	a.unknown, a.tried.held = true, &Hold{reason, message}
 	return a
 }
 
@@ -220,7 +214,7 @@ func (a recommendation) withinPartitions(in Input) recommendation {
 	if a.replicas > max(most, in.CurrentReplicas) {
 		a.cappedBy = CappedByPartitions
 	}
-	a.replicas, a.steady, a.drain = min(a.replicas, most), min(a.steady, most), min(a.drain, most)
+	a.replicas, a.steady, a.needed = min(a.replicas, most), min(a.steady, most), min(a.needed, most)
 	return a
 }
 

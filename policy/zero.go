@@ -122,14 +122,12 @@ func (z Zero) tryIdle(in Input, before trial) trial {
 	if in.minReplicas() > 0 || in.CurrentReplicas > 1 {
 		return before
 	}
-	partial := guard{HoldPartial, missingParts(in)}
-	if ready, err := in.Reading.Ready.LowerBound(); err == nil && ready >= 1 {
-		partial.message = ""
-	}
-	if partial.message == "" && z.IdleSince.IsZero() {
+	ready, err := in.Reading.Ready.LowerBound()
+	partial := because(HoldPartial, in.Reading.Coverage.Err()).when(err != nil || ready < 1)
+	if partial.Message == "" && z.IdleSince.IsZero() {
 		return before // it is not idle
 	}
-	return before.try(partial, guard{HoldStabilizing, fmt.Sprintf("idle for %s: scales to zero after %s",
+	return before.try(partial, Hold{HoldStabilizing, fmt.Sprintf("idle for %s: scales to zero after %s",
 		in.Now.Sub(z.IdleSince).Truncate(time.Second), Cooldown(in.Spec))})
 }
 
@@ -169,8 +167,8 @@ func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 
 // wake returns the full number of replicas that the arrivals and the backlog need, instead of one first.
 func (z Zero) wake(in Input, state State) (int32, trial) {
-	unknown, partial, backoff := guard{reason: HoldUnknown}, guard{reason: HoldPartial}, guard{reason: HoldWakeBackoff}
 	ready, err := in.Reading.Ready.LowerBound()
+	partial, backoff := Hold{Reason: HoldPartial}, Hold{Reason: HoldWakeBackoff}
 	work := max(ready, in.Reading.Unconfirmed) - state.Floor.Messages
 	until := z.Until
 	if again := z.Since.Add(max(retryAfter, z.Backoff)); work < 1 && again.After(until) {
@@ -178,16 +176,15 @@ func (z Zero) wake(in Input, state State) (int32, trial) {
 	}
 	switch {
 	case err != nil:
-		unknown.message = err.Error()
 	case ready < 1 && in.Reading.Unconfirmed < 1:
-		if partial.message = missingParts(in); partial.message == "" {
+		if partial = because(HoldPartial, in.Reading.Coverage.Err()); partial.Message == "" {
 			return 0, trial{}
 		}
 	case in.Now.Before(until):
-		backoff.message = fmt.Sprintf("%s messages were not processed when replicas last ran: next attempt in %s",
+		backoff.Message = fmt.Sprintf("%s messages were not processed when replicas last ran: next attempt in %s",
 			short(max(ready, in.Reading.Unconfirmed)), until.Sub(in.Now).Truncate(time.Second))
 	}
-	tried := trial{}.try(unknown, partial, backoff)
+	tried := trial{}.try(because(HoldUnknown, err), partial, backoff)
 	switch {
 	case tried.held != nil:
 		return 0, tried
