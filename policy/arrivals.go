@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/forecast"
 )
 
 // Arrivals is the learned load: its rate, its noise, and how fast it rises.
@@ -71,35 +72,27 @@ const (
 	dispersionWeight, dispersionLimit = 1.0 / 8, 4
 )
 
-// measuredRate is a publish rate in messages per second, measured over a window that ended at a time.
-type measuredRate struct {
-	rate   float64
-	window time.Duration
-	at     time.Time
-}
-
 // publishRate is the publish rate of a reading. A load step enters the rate window gradually, so the newest rate
 // replaces the window's rate while it is clearly higher. A lower bound counts if it exceeds the learned rate.
-func (a *Arrivals) publishRate(r backlog.Reading) (measuredRate, error) {
+func (a *Arrivals) publishRate(r backlog.Reading) (forecast.Rate, error) {
 	rate, err := r.PublishRate.Value()
 	if err != nil {
 		least, none := r.PublishRate.LowerBound()
 		if none != nil || least == 0 || (a != nil && least <= a.Rate) {
-			return measuredRate{}, err
+			return forecast.Rate{}, err
 		}
-		return measuredRate{least, r.Window, r.At}, nil
+		return forecast.Rate{PerSecond: least, Window: r.Window, At: r.At}, nil
 	}
-	whole := measuredRate{rate, r.Window, r.At}
-	if newest, unknown := r.LatestPublishRate.Value(); a != nil && unknown == nil {
-		threshold := max(stepShare*rate, newestDeviations*a.deviation(rate, r.LatestWindow))
+	if newest := newestRate(r); a != nil && newest.Window > 0 {
+		threshold := max(stepShare*rate, newestDeviations*a.deviation(rate, newest.Window))
 		if !a.RoseAt.IsZero() {
-			threshold = stepDeviations * a.deviation(rate, r.LatestWindow)
+			threshold = stepDeviations * a.deviation(rate, newest.Window)
 		}
-		if newest-rate > threshold {
-			return measuredRate{newest, r.LatestWindow, r.At}, nil
+		if newest.PerSecond-rate > threshold {
+			return newest, nil
 		}
 	}
-	return whole, nil
+	return forecast.Rate{PerSecond: rate, Window: r.Window, At: r.At}, nil
 }
 
 // deviation is the standard deviation of a rate that is measured over a window.
@@ -109,37 +102,37 @@ func (a *Arrivals) deviation(rate float64, window time.Duration) float64 {
 
 // learnArrivals learns from a publish rate, which rises since a pulse began, or not. The latency objective and the
 // reaction time are in seconds.
-func learnArrivals(before *Arrivals, p measuredRate, pulse bool, objective, react float64) *Arrivals {
+func learnArrivals(before *Arrivals, p forecast.Rate, pulse bool, objective, react float64) *Arrivals {
 	if before == nil {
 		return &Arrivals{
-			At: p.at, Rate: p.rate, Peak: p.rate, Rise: firstRise, Calm: firstRise, Dispersion: 1,
-			Counted: RateAt{p.at, p.rate}, Past: []RateAt{{At: p.at, Rate: p.rate}},
+			At: p.At, Rate: p.PerSecond, Peak: p.PerSecond, Rise: firstRise, Calm: firstRise, Dispersion: 1,
+			Counted: RateAt{p.At, p.PerSecond}, Past: []RateAt{{At: p.At, Rate: p.PerSecond}},
 		}
 	}
 	elapsed := time.Duration(0)
 	if !before.At.IsZero() {
-		elapsed = max(0, p.at.Sub(before.At))
+		elapsed = max(0, p.At.Sub(before.At))
 	}
 	seconds := elapsed.Seconds()
-	after, gap := *before, p.rate-before.Rate
+	after, gap := *before, p.PerSecond-before.Rate
 	after.learnDispersion(p)
 	// The deviation is that of the mean of both rates, since a rate of none has a deviation of 0.
-	step := math.Abs(gap) > max(stepShare*before.Rate, stepDeviations*before.deviation((before.Rate+p.rate)/2, p.window))
-	after.At = p.at
-	if p.at.Sub(before.RoseAt) >= p.window {
+	step := math.Abs(gap) > max(stepShare*before.Rate, stepDeviations*before.deviation((before.Rate+p.PerSecond)/2, p.Window))
+	after.At = p.At
+	if p.At.Sub(before.RoseAt) >= p.Window {
 		after.RoseAt = time.Time{}
 	}
 	after.Rate += smoothing(seconds, before.smoothFor(objective)) * gap
 	switch {
 	case step && gap > 0:
-		after.Rate, after.RoseAt = p.rate, p.at
+		after.Rate, after.RoseAt = p.PerSecond, p.At
 	case !before.RoseAt.IsZero(): // the last of these rates measures the whole step
-		after.Rate = max(after.Rate, p.rate)
+		after.Rate = max(after.Rate, p.PerSecond)
 	}
-	plunged := p.rate > 0 && p.rate < plungedShare*before.Rate
+	plunged := p.PerSecond > 0 && p.PerSecond < plungedShare*before.Rate
 	after.confirmFall(before, p, step && gap < 0 || plunged)
 	after.Peak = max(after.Rate, before.Peak+smoothing(seconds, peakForgotten.Seconds())*(after.Rate-before.Peak))
-	after.learnRise(p.at, elapsed, react, pulse)
+	after.learnRise(p.At, elapsed, react, pulse)
 	return &after
 }
 
@@ -149,27 +142,27 @@ func (a *Arrivals) smoothFor(objective float64) float64 {
 }
 
 // learnDispersion compares two rates of consecutive windows.
-func (a *Arrivals) learnDispersion(p measuredRate) {
-	if p.at.Sub(a.Counted.At) < p.window {
+func (a *Arrivals) learnDispersion(p forecast.Rate) {
+	if p.At.Sub(a.Counted.At) < p.Window {
 		return
 	}
-	if sum := a.Counted.Rate + p.rate; sum > 0 {
-		gap := p.rate - a.Counted.Rate
-		shown := gap * gap * p.window.Seconds() / sum
+	if sum := a.Counted.Rate + p.PerSecond; sum > 0 {
+		gap := p.PerSecond - a.Counted.Rate
+		shown := gap * gap * p.Window.Seconds() / sum
 		a.Dispersion += dispersionWeight * (min(shown, dispersionLimit*max(1, a.Dispersion)) - a.Dispersion)
 	}
-	a.Counted = RateAt{p.at, p.rate}
+	a.Counted = RateAt{p.At, p.PerSecond}
 }
 
 // confirmFall accepts a step down at its second low rate.
-func (a *Arrivals) confirmFall(before *Arrivals, p measuredRate, far bool) {
+func (a *Arrivals) confirmFall(before *Arrivals, p forecast.Rate, far bool) {
 	switch {
 	case !far:
 		a.FellAt = time.Time{}
 	case before.FellAt.IsZero():
-		a.FellAt = p.at
-	case p.at.Sub(before.FellAt) >= fallConfirmed:
-		a.Rate, a.FellAt = p.rate, time.Time{}
+		a.FellAt = p.At
+	case p.At.Sub(before.FellAt) >= fallConfirmed:
+		a.Rate, a.FellAt = p.PerSecond, time.Time{}
 	}
 }
 

@@ -136,13 +136,10 @@ func period(p v1alpha1.ScalingPolicy) time.Duration {
 
 // smallestWithin is the smallest number of a window, which includes the newest one; without a window there is no limit.
 func smallestWithin(numbers []ReplicasAt, now time.Time, window time.Duration) int32 {
-	if window == 0 || len(numbers) == 0 {
-		return math.MaxInt32
-	}
 	for _, r := range numbers {
 		if now.Sub(r.At) < window {
 			return r.Replicas
 		}
 	}
-	return numbers[len(numbers)-1].Replicas
+	return math.MaxInt32
 }

@@ -112,9 +112,7 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 		return after, false // failed messages count as processed until they are redelivered
 	}
 	after.Floor = before.Floor.learn(in, before.Capacity, elapsed)
-	var known bool
-	from := learning{in: in, elapsed: elapsed, frozen: after.Plateau.blocksLearning(in.Reading)}
-	after.Capacity, after.Tally, saturated, known = from.capacity(before.Capacity, before.Tally)
+	after, saturated, known := after.learnCapacity(in, elapsed)
 	after.Plateau = after.Plateau.slowedDown(in)
 	if known && after.Capacity != nil {
 		after.Capacity = probe(in, after, before.Capacity, saturated)

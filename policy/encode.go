@@ -89,28 +89,8 @@ func rounding() json.Options {
 // bounding reads numbers from 0 to the largest of their type, and no time after now, or after maxAhead for the end of a
 // period.
 func bounding(now time.Time) json.Options {
-	bounded := func(text []byte, most float64) (float64, error) {
-		number, err := strconv.ParseFloat(string(text), 64)
-		if err != nil || number < 0 || number > most {
-			return 0, fmt.Errorf("%s is no number from 0 to %g", text, most)
-		}
-		return number, nil
-	}
 	return json.WithUnmarshalers(json.JoinUnmarshalers(
-		json.UnmarshalFunc(func(text []byte, number *float64) (err error) {
-			*number, err = bounded(text, largest)
-			return err
-		}),
-		json.UnmarshalFunc(func(text []byte, number *int32) error {
-			whole, err := bounded(text, maxInt)
-			*number = int32(whole)
-			return err
-		}),
-		json.UnmarshalFunc(func(text []byte, period *time.Duration) error {
-			nanoseconds, err := bounded(text, largest)
-			*period = time.Duration(nanoseconds)
-			return err
-		}),
+		upTo[float64](largest), upTo[int32](maxInt), upTo[time.Duration](largest),
 		json.UnmarshalFromFunc(func(from *jsontext.Decoder, at *time.Time) error {
 			latest := now
 			if name := from.StackPointer().LastToken(); name == "until" || name == "quiet" {
@@ -128,6 +108,17 @@ func bounding(now time.Time) json.Options {
 			return err
 		}),
 	))
+}
+
+func upTo[T float64 | int32 | time.Duration](most float64) *json.Unmarshalers {
+	return json.UnmarshalFunc(func(text []byte, number *T) error {
+		read, err := strconv.ParseFloat(string(text), 64)
+		if err != nil || read < 0 || read > most {
+			return fmt.Errorf("%s is no number from 0 to %g", text, most)
+		}
+		*number = T(read)
+		return nil
+	})
 }
 
 // DecodeState reads what Encode wrote, in this version or another. It skips unknown fields and parts with invalid
@@ -175,19 +166,14 @@ func (s State) withPart(name string, text jsontext.Value, now time.Time) (State,
 	return s, errors.Join(err, s.check())
 }
 
-// CeilingIn is the ceiling of a plateau in what Encode wrote; 0 for none.
+// CeilingIn is the ceiling of a plateau in what Encode wrote; 0 for none, as in most.
 func CeilingIn(text string) int32 {
-	var known struct {
-		Plateau struct {
-			Stage    Stage `json:"stage"`
-			Replicas int32 `json:"replicas"`
-		} `json:"plateau"`
-	}
 	decoded, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || !bytes.Contains(decoded, []byte(`"stage"`)) || json.Unmarshal(decoded, &known) != nil {
+	if err != nil || !bytes.Contains(decoded, []byte(`"stage"`)) {
 		return 0
 	}
-	return Plateau{Stage: known.Plateau.Stage, Replicas: known.Plateau.Replicas}.Ceiling()
+	state, _ := DecodeState(text, time.Time{}) // a part that is unusable has no ceiling
+	return state.Plateau.Ceiling()
 }
 
 // thinned keeps the first entry of a long list, the last, and evenly spaced ones in between.

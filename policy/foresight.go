@@ -121,20 +121,18 @@ func (f foresight) pulse() float64 {
 }
 
 // untilPulse keeps or removes replicas that are not needed before the next pulse: it is worth their change if they save
-// more than its price, or if that was paid already. It returns false if no pulse is expected, or if behavior.scaleUp
-// may not give them back in time.
-func (f foresight) untilPulse(from float64, wanted, paid int32, price float64) (target int32, early string,
-	known bool,
-) {
+// more than its price, or if that was paid already. It returns false if no pulse is expected, if behavior.scaleUp may
+// not give them back in time, or if more were needed within the stabilization window.
+func (f foresight) untilPulse(wanted, paid int32, price float64) (target int32, early string, known bool) {
 	in, capacity, limits := f.in, f.state.Capacity, scaleUpRules(f.in.Spec)
 	if ScaleUpDisabled(in.Spec) || len(limits.Policies) > 0 || stabilizationWindow(limits) > 0 {
 		return 0, "", false
 	}
 	next, order := f.ahead()
-	if next == nil || capacity == nil || in.Now.After(next.Begin) || in.Now.Sub(f.neededAt(wanted)) < downWindow(in) {
+	if next == nil || capacity == nil || in.Now.After(next.Begin) || f.needed(wanted) {
 		return 0, "", false
 	}
-	saved := (from - float64(wanted)) * max(0, order.Sub(in.Now).Seconds())
+	saved := float64(f.state.Decided.from(in.CurrentReplicas)-wanted) * max(0, order.Sub(in.Now).Seconds())
 	if saved >= price {
 		return wanted, "", true
 	}
@@ -147,13 +145,9 @@ func (f foresight) untilPulse(from float64, wanted, paid int32, price float64) (
 	return target, early, true
 }
 
-// neededAt is when more replicas were needed last.
-func (f foresight) neededAt(wanted int32) time.Time {
-	at := f.in.Now.Add(-longestWindow)
-	for _, r := range f.state.Recommendations {
-		if r.Replicas > wanted {
-			at = r.At
-		}
-	}
-	return at
+// needed reports whether more replicas than wanted were needed within the stabilization window.
+func (f foresight) needed(wanted int32) bool {
+	return slices.ContainsFunc(f.state.Recommendations, func(r ReplicasAt) bool {
+		return r.Replicas > wanted && f.in.Now.Sub(r.At) < downWindow(f.in)
+	})
 }

@@ -143,7 +143,7 @@ func worthwhile(in Input, state State, wanted int32) (target int32, early string
 		}
 		since = needed.At
 	}
-	if until, early, known := foresee(in, state).untilPulse(from, wanted, target, price); known {
+	if until, early, known := foresee(in, state).untilPulse(wanted, target, price); known {
 		return until, early
 	}
 	if target > wanted {

@@ -76,49 +76,43 @@ const (
 	pendingWork = time.Second
 )
 
-// learning is the input to learn capacity from: a reading, the time since the last one, and whether an external limit
-// may hide the capacity.
-type learning struct {
-	in      Input
-	elapsed time.Duration
-	frozen  bool
-}
-
-// capacity learns from a reading, and reports whether the pool was saturated: every replica had work throughout the
-// window. This is known only if the same replicas consumed throughout.
-func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *LearnedCapacity, left Tally, saturated,
-	known bool,
-) {
-	before, r := before.drifted(l.elapsed), l.in.Reading
-	processed, consumers, known := steadyOutput(r)
-	if !known {
-		return before, Tally{}, false, false
+// learnCapacity learns from a reading and the time since the last one, unless an external limit may hide the capacity.
+// It reports whether the pool was saturated: every replica had work throughout the window. This is known only if the
+// same replicas consumed throughout, and neither a rate limit nor unacknowledged messages stopped dispatch.
+func (s State) learnCapacity(in Input, elapsed time.Duration) (after State, saturated, known bool) {
+	r, before, tally := in.Reading, s.Capacity.drifted(elapsed), s.Tally
+	s.Capacity, s.Tally = before, Tally{}
+	now, known := output(r)
+	if !known || now.Processed < 0 || !r.SteadyConsumers || r.Blocked || r.Throttled {
+		return s, false, false
 	}
 	busy, timed := busyShare(r)
-	opened := consumers * float64(l.in.perReplica())
+	opened := now.Replicas * float64(in.perReplica())
 	calls, serviceTime := timedCalls(r.Instances)
-	saturated = (!timed || fullyBusy(before, r, busy)) && backlogThroughout(r, processed, opened, timed)
-	if l.frozen {
-		return before, Tally{}, saturated, true
+	saturated = (!timed || fullyBusy(before, r, busy)) && backlogThroughout(r, now.Processed, opened, timed)
+	if s.Plateau.blocksLearning(r) {
+		return s, saturated, true
 	}
 	// Calls of replicas that started together end together, so a poll has all of them or none.
-	long := serviceTime > l.in.pollInterval().Seconds() && calls >= max(enoughMessages, consumers)/2
+	long := serviceTime > in.pollInterval().Seconds() && calls >= max(enoughMessages, now.Replicas)/2
 	if (!saturated || long) && timed && serviceTime > 0 && (busy > minBusy || !before.coverageUnknown()) {
-		return before.observeBusy(before.coverage()/serviceTime, 1/max(1, calls), l.in.Now), Tally{}, saturated, true
+		s.Capacity = before.observeBusy(before.coverage()/serviceTime, 1/max(1, calls), in.Now)
+		return s, saturated, true
 	}
-	tally = tally.plus(saturated, processed, consumers, max(l.elapsed, r.Window), l.elapsed)
+	tally = tally.plus(saturated, now, max(elapsed, r.Window), elapsed)
 	switch {
-	case tally.Messages < max(enoughMessages, consumers):
-		return before, tally, saturated, true
+	case tally.Messages < max(enoughMessages, now.Replicas):
+		s.Tally = tally
 	case !saturated:
-		return before.disproved(tally, l.in.Now), Tally{}, false, true
+		s.Capacity = before.disproved(tally, in.Now)
+	default:
+		rate := tally.Messages / tally.ReplicaSeconds
+		s.Capacity = before.observe(rate, max(saturatedVariance, 1/tally.Messages), in.Now)
+		if timed {
+			s.Capacity.Coverage = updatedCoverage(before, r, covered(rate, serviceTime, busy))
+		}
 	}
-	rate := tally.Messages / tally.ReplicaSeconds
-	after = before.observe(rate, max(saturatedVariance, 1/tally.Messages), l.in.Now)
-	if timed {
-		after.Coverage = updatedCoverage(before, r, covered(rate, serviceTime, busy))
-	}
-	return after, Tally{}, true, true
+	return s, saturated, true
 }
 
 // timedCalls is the number of calls that ended within the window of the instances, and their mean time in seconds; 0 if
@@ -138,7 +132,7 @@ func fullyBusy(before *LearnedCapacity, r backlog.Reading, busy float64) bool {
 }
 
 // plus adds what was processed since the last reading; for the first one, over the whole rate window.
-func (t Tally) plus(saturated bool, processed, consumers float64, first, elapsed time.Duration) Tally {
+func (t Tally) plus(saturated bool, now Output, first, elapsed time.Duration) Tally {
 	if t.Saturated != saturated {
 		t = Tally{Saturated: saturated}
 	}
@@ -146,7 +140,7 @@ func (t Tally) plus(saturated bool, processed, consumers float64, first, elapsed
 	if t.ReplicaSeconds == 0 {
 		seconds = first.Seconds()
 	}
-	t.Messages, t.ReplicaSeconds = t.Messages+processed*seconds, t.ReplicaSeconds+consumers*seconds
+	t.Messages, t.ReplicaSeconds = t.Messages+now.Processed*seconds, t.ReplicaSeconds+now.Replicas*seconds
 	return t
 }
 
@@ -158,17 +152,6 @@ func (c *LearnedCapacity) drifted(elapsed time.Duration) *LearnedCapacity {
 	after := *c
 	after.Variance = min(c.Variance+driftPerMinute*max(0, elapsed.Minutes()), max(c.Variance, maxDrift))
 	return &after
-}
-
-// steadyOutput is the process rate and the number of consumers. It is known only if the same consumers stayed
-// throughout, and neither a rate limit nor unacknowledged messages stopped dispatch.
-func steadyOutput(r backlog.Reading) (processed, consumers float64, known bool) {
-	processed, err := processRate(r)
-	if err != nil || processed < 0 || !r.SteadyConsumers || r.Blocked || r.Throttled {
-		return 0, 0, false
-	}
-	consumers, err = r.Consumers.Value()
-	return processed, consumers, err == nil && consumers >= 1
 }
 
 // processRate is the rate at which replicas finish messages. For a Failover subscription Pulsar counts dispatched
