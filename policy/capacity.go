@@ -29,8 +29,6 @@ const (
 
 const unitRate = "messages/s"
 
-const publishRateUnknown = "the publish rate is unknown until Pulsar has answered twice"
-
 // load is the input of the capacity model: rates in messages per second, messages, seconds.
 type load struct {
 	arriving, utilization, capacity float64
@@ -90,7 +88,7 @@ func withoutArrivals(in Input) recommendation {
 	if err := Unsupported(in); err != nil {
 		return holdCurrent(in, HoldLearning, err.Error())
 	}
-	return holdCurrent(in, HoldLearning, publishRateUnknown)
+	return holdCurrent(in, HoldLearning, "the publish rate is unknown until Pulsar has answered twice")
 }
 
 // discountedHold reports that the discounted backlog changes the result; nil if it does not.
@@ -123,7 +121,10 @@ func newLoad(in Input, state State, ready float64) load {
 		current: float64(state.Decided.or(in.CurrentReplicas)),
 		start:   start, restarts: state.Start.restarts(in), keyed: in.Reading.Type == backlog.KeyShared, failing: failing(in),
 	}
-	l.consuming = consuming(in)
+	l.consuming = float64(in.CurrentReplicas)
+	if consumers, err := in.Reading.Consumers.Value(); err == nil {
+		l.consuming = min(l.consuming, consumers)
+	}
 	l.starting, l.overdue = state.starting(in)
 	l.noise = state.Arrivals.deviation(l.arriving, smoothWindow)
 	l.excess = max(0, l.work-l.arriving*l.normal())
@@ -169,16 +170,6 @@ func (l load) ahead() float64 {
 	default:
 		return l.excessAfter((l.start + l.react) / 2)
 	}
-}
-
-// consuming is the number of current replicas that consume.
-func consuming(in Input) float64 {
-	current := float64(in.CurrentReplicas)
-	consumers, err := in.Reading.Consumers.Value()
-	if err != nil {
-		return current
-	}
-	return min(current, consumers)
 }
 
 // starting is the time in seconds until replicas that do not consume yet should do so, and overdue is true if they have

@@ -41,10 +41,10 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 	least, err := in.Reading.LeastReady.Value()
 	switch idle, known := idling(in, capacity); {
 	case !known:
-	case !idle || shrinking(in):
-		after.Messages = max(0, after.Messages-drained(in)*elapsed.Seconds())
+	case !idle || shrinking(in.Reading, ready):
+		after.Messages = max(0, after.Messages-drained(in.Reading)*elapsed.Seconds())
 	case err != nil:
-	case after.untried(in, capacity, ready):
+	case after.untried(in, capacity):
 		after.Tried = max(f.Tried, in.consumers())
 	default:
 		after.Idle, after.Least = min(idlePolls, f.Idle+1), least
@@ -60,9 +60,11 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 
 // untried reports whether idle replicas have more backlog than the floor that may be work: until the coverage is known,
 // replicas that look idle may be busy. Only if more of them are idle too is it certain.
-func (f Floor) untried(in Input, capacity *LearnedCapacity, ready float64) bool {
+func (f Floor) untried(in Input, capacity *LearnedCapacity) bool {
 	consumers := in.consumers()
-	return capacity.coverageUnknown() && late(in, f.work(ready), capacity) &&
+	seconds, err := wait(in, f, capacity).Value()
+	late := err == nil && seconds > LatencyObjective(in.Spec).Seconds()
+	return capacity.coverageUnknown() && late &&
 		(f.Tried == 0 || consumers < significantShare*f.Tried) && consumers < float64(in.Spec.MaxReplicas)
 }
 
@@ -84,27 +86,16 @@ func inCalls(in Input) float64 {
 	return calls
 }
 
-// late reports whether this number of messages would wait for longer than the objective.
-func late(in Input, messages float64, capacity *LearnedCapacity) bool {
-	seconds, err := waitOf(messages, in.Reading, capacity).Value()
-	return err == nil && seconds > LatencyObjective(in.Spec).Seconds()
-}
-
-// drained is the rate at which replicas reduce the backlog, in messages per second.
-func drained(in Input) float64 {
-	processed, err := processRate(in.Reading)
-	arriving, unknown := in.Reading.PublishRate.Value()
-	if err != nil || unknown != nil {
-		return 0
-	}
+// drained is the rate at which replicas reduce the backlog, in messages per second; 0 if unknown.
+func drained(r backlog.Reading) float64 {
+	arriving, processed := flow(r)
 	return max(0, processed-arriving)
 }
 
 // shrinking reports whether replicas drain the backlog although they are idle on average: a few of them hold it.
-func shrinking(in Input) bool {
-	ready, err := in.Reading.Ready.Value()
-	arriving, unknown := in.Reading.PublishRate.Value()
-	return err == nil && unknown == nil && drained(in) > max(shrinkingShare*arriving, ready/shrinkingSeconds)
+func shrinking(r backlog.Reading, ready float64) bool {
+	arriving, _ := flow(r)
+	return drained(r) > max(shrinkingShare*arriving, ready/shrinkingSeconds)
 }
 
 // keepsUp reports whether replicas process what arrives and the backlog is in receive queues: new replicas have nothing

@@ -194,11 +194,20 @@ func backlogThroughout(r backlog.Reading, processed, consumers float64, timed bo
 	return err == nil && (timed || consumers == 1) && ready >= enough
 }
 
-// fallsBehind reports whether replicas process clearly less than arrives.
-func fallsBehind(r backlog.Reading) bool {
+// flow is the rate at which messages arrive, and that at which replicas finish them; both are 0 if one is unknown.
+func flow(r backlog.Reading) (arriving, processed float64) {
 	arriving, err := r.PublishRate.Value()
 	processed, unknown := processRate(r)
-	return err == nil && unknown == nil && processed < fallsBehindShare*arriving
+	if err != nil || unknown != nil {
+		return 0, 0
+	}
+	return arriving, processed
+}
+
+// fallsBehind reports whether replicas process clearly less than arrives.
+func fallsBehind(r backlog.Reading) bool {
+	arriving, processed := flow(r)
+	return processed < fallsBehindShare*arriving
 }
 
 // observe returns the capacity after one more observation.

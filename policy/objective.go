@@ -113,17 +113,13 @@ func stalls(in Input, floor Floor) bool {
 }
 
 // wait is how long the ready messages take with the replicas that consume now, without backlog that no replica can
-// process. It is a lower bound if some topics are unknown.
+// process. It is a lower bound if some topics are unknown. Without a learned capacity the process rate counts.
 func wait(in Input, floor Floor, capacity *LearnedCapacity) backlog.Measurement {
 	ready, err := in.Reading.Ready.LowerBound()
 	if err != nil {
 		return backlog.Unknown(err)
 	}
-	return waitOf(floor.work(ready), in.Reading, capacity)
-}
-
-// waitOf is wait with so many messages ready. Without a learned capacity the process rate counts.
-func waitOf(messages float64, r backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
+	messages, r := floor.work(ready), in.Reading
 	processed, err := r.ProcessRate.Value()
 	// Each replica consumes all topics, so the consumers of the known topics are all consumers.
 	if consumers, unknown := r.Consumers.LowerBound(); unknown == nil && consumers > 0 && capacity != nil {

@@ -61,11 +61,6 @@ func (s shares) busiest(loads, sums []float64, enough float64) float64 {
 	return top
 }
 
-// overloaded reports whether one of the replicas has more load than limit.
-func (s shares) overloaded(loads []float64, replicas int, limit float64) bool {
-	return s.busiest(loads, make([]float64, replicas), limit) > limit
-}
-
 // indexOf is the index of the i-th partition of a reading. Non-partitioned topics count as partitions of one topic:
 // Pulsar assigns them in the order of subscription.
 func indexOf(p backlog.PartitionReading, i int) int {
@@ -181,7 +176,8 @@ func (l load) failover(in Input) (recommendation, bool) {
 		terms: l.terms(l.excess),
 	}
 	if n := int(in.CurrentReplicas * in.perReplica()); n > 0 {
-		a.overloaded = s.overloaded(s.rates, n, nearlyFull*one) || s.overloaded(s.loads, n, one)
+		sums, full := make([]float64, n), nearlyFull*one
+		a.overloaded = s.busiest(s.rates, sums, full) > full || s.busiest(s.loads, sums, one) > one
 	}
 	return a, true
 }
