@@ -76,11 +76,7 @@ func stampKubernetes(version string) string {
 // cores, reported to progress (nil for none). A build needs the go command, and the network unless the Go module cache
 // has the sources.
 func BuildControlPlane(ctx context.Context, progress io.Writer) (ControlPlane, error) {
-	root, err := buildDir()
-	if err != nil {
-		return ControlPlane{}, err
-	}
-	dir, version, err := controlPlane().binaries(ctx, root, progress)
+	dir, version, err := controlPlane().built(ctx, progress)
 	if err != nil {
 		return ControlPlane{}, err
 	}
@@ -160,24 +156,30 @@ func (m module) build(ctx context.Context, source, dir, version string, count *c
 	return nil
 }
 
-// buildDir finds test/binaries/build beside this source file, or, with -trimpath, in the tree of the working directory.
+// built returns the binaries of a module of the checkout.
+func (m module) built(ctx context.Context, progress io.Writer) (dir, version string, err error) {
+	root, err := buildDir()
+	if err != nil {
+		return "", "", err
+	}
+	return m.binaries(ctx, root, progress)
+}
+
 func buildDir() (string, error) {
-	_, file, _, _ := runtime.Caller(0) //nolint:dogsled // only the file is used
-	candidates := []string{filepath.Join(filepath.Dir(file), "build")}
+	root, err := Checkout()
+	return filepath.Join(root, "test", "binaries", "build"), err
+}
+
+// Checkout is the root of the source tree of the working directory.
+func Checkout() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("finding the source tree: %w", err)
 	}
-	for ; ; dir = filepath.Dir(dir) {
-		candidates = append(candidates, filepath.Join(dir, "test", "binaries", "build"))
-		if dir == filepath.Dir(dir) {
-			break
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "test", "binaries", "build", "go.mod")); err == nil {
+			return dir, nil
 		}
 	}
-	for _, candidate := range candidates {
-		if _, err := os.Stat(filepath.Join(candidate, "go.mod")); err == nil && filepath.IsAbs(candidate) {
-			return candidate, nil
-		}
-	}
-	return "", errors.New("finding test/binaries/build: run this inside a checkout of pulsar-autoscaler")
+	return "", errors.New("finding the source tree: run this inside a checkout of pulsar-autoscaler")
 }

@@ -42,11 +42,7 @@ func kedaModule() module {
 // BuildKEDA returns KEDA's operator and metrics server from the cache, and builds missing ones as BuildControlPlane
 // does: about 7 minutes on 2 cores.
 func BuildKEDA(ctx context.Context, progress io.Writer) (KEDA, error) {
-	root, err := buildDir()
-	if err != nil {
-		return KEDA{}, err
-	}
-	dir, version, err := kedaModule().binaries(ctx, root, progress)
+	dir, version, err := kedaModule().built(ctx, progress)
 	if err != nil {
 		return KEDA{}, err
 	}

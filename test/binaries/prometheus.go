@@ -31,11 +31,7 @@ func prometheusModule() module {
 // BuildPrometheus returns Prometheus and promtool from the cache, and builds missing ones as BuildControlPlane does:
 // about 3 minutes on 2 cores.
 func BuildPrometheus(ctx context.Context, progress io.Writer) (Prometheus, error) {
-	root, err := buildDir()
-	if err != nil {
-		return Prometheus{}, err
-	}
-	dir, version, err := prometheusModule().binaries(ctx, root, progress)
+	dir, version, err := prometheusModule().built(ctx, progress)
 	if err != nil {
 		return Prometheus{}, err
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
@@ -27,7 +28,6 @@ const (
 	adminBytes = 64 << 20
 	// maxAttempts bounds how often a call is made that the metadata store ended.
 	maxAttempts = 5
-	readyPoll   = 100 * time.Millisecond
 	readyCall   = 5 * time.Second
 )
 
@@ -195,23 +195,15 @@ func (b *Broker) awaitReady(ctx context.Context, p *proc.Process) error {
 	if b.config.Worker == WorkerOff {
 		waits = waits[:2]
 	}
-	ticker := time.NewTicker(readyPoll)
-	defer ticker.Stop()
-	var last error
-	for len(waits) > 0 {
-		if last = b.is(ctx, waits[0].path, waits[0].answer); last == nil {
+	return cluster.WaitReady(ctx, p, func(ctx context.Context) (bool, string, error) {
+		for len(waits) > 0 {
+			if err := b.is(ctx, waits[0].path, waits[0].answer); err != nil {
+				return false, "", err
+			}
 			waits = waits[1:]
-			continue
 		}
-		select {
-		case <-p.Done():
-			return fmt.Errorf("the broker ended: %w", errors.Join(p.Err(), last))
-		case <-ctx.Done():
-			return fmt.Errorf("the broker is not ready: %w", errors.Join(ctx.Err(), last))
-		case <-ticker.C:
-		}
-	}
-	return nil
+		return true, "", nil
+	})
 }
 
 // is returns an error unless path responds with 200, and with answer if that is not empty.

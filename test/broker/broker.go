@@ -26,7 +26,6 @@ const (
 	startTimeout = 4 * time.Minute
 	// stopGrace: a graceful stop takes 2 to 5 s.
 	stopGrace = 15 * time.Second
-	logLines  = 40
 )
 
 //go:embed conf
@@ -182,7 +181,7 @@ func (b *Broker) run(ctx context.Context) error {
 	defer cancel()
 	if err := b.awaitReady(ctx, b.Process()); err != nil {
 		b.Kill()
-		return fmt.Errorf("starting pulsar %s: %w; it printed:\n%s", b.dist.Version, err, b.LogTail(logLines))
+		return fmt.Errorf("starting pulsar %s: %w", b.dist.Version, err)
 	}
 	return nil
 }

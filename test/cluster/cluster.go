@@ -26,8 +26,8 @@ const (
 	// defaultSyncPeriod is that of kube-controller-manager.
 	defaultSyncPeriod = 15 * time.Second
 	readyPoll         = 50 * time.Millisecond
-	// logLines of the failed component go into the error of Start.
-	logLines = 25
+	// logLines of a failed process go into the error: a trace of Java has its reason above.
+	logLines = 40
 )
 
 // Config configures the control plane. The zero value is usable.

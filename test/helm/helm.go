@@ -6,12 +6,13 @@ package helm
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 )
 
 // Tools are the names for Tool.
@@ -19,7 +20,7 @@ func Tools() []string { return []string{"helm", "helm-unittest", "kubectl"} }
 
 // Tool returns the path of a tool of tools/helm, and builds it unless it is cached.
 func Tool(ctx context.Context, name string) (string, error) {
-	root, err := Checkout()
+	root, err := binaries.Checkout()
 	if err != nil {
 		return "", err
 	}
@@ -35,7 +36,7 @@ func Tool(ctx context.Context, name string) (string, error) {
 
 // Chart is the path of the chart.
 func Chart() (string, error) {
-	root, err := Checkout()
+	root, err := binaries.Checkout()
 	return filepath.Join(root, "deploy", "chart"), err
 }
 
@@ -62,18 +63,4 @@ func run(command *exec.Cmd) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w\n%s", filepath.Base(command.Path), err, problems.String())
 	}
 	return out, nil
-}
-
-// Checkout is the root of the source tree of the working directory.
-func Checkout() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("finding the source tree: %w", err)
-	}
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "tools", "helm", "go.mod")); err == nil {
-			return dir, nil
-		}
-	}
-	return "", errors.New("finding tools/helm: run this inside a checkout of pulsar-autoscaler")
 }

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/helm"
 )
 
@@ -52,7 +53,7 @@ func buildArtifacts(ctx context.Context, all bool) (a artifacts, err error) {
 	if a.dir, err = os.MkdirTemp("", "pulsar-autoscaler-install-"); err != nil {
 		return a, err
 	}
-	root, err := helm.Checkout()
+	root, err := binaries.Checkout()
 	if err != nil {
 		return a, err
 	}

@@ -4,6 +4,7 @@
 package mesh
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -99,7 +100,7 @@ func (c component) container() (corev1.Container, error) {
 	config := corev1.ConfigMapEnvSource{LocalObjectReference: reference}
 	return corev1.Container{
 		Name:    "pulsar-" + c.suffix(),
-		Image:   or(c.spec.Image, "streamnative/pulsar-functions-java-runner:3.3.9"),
+		Image:   cmp.Or(c.spec.Image, "streamnative/pulsar-functions-java-runner:3.3.9"),
 		Command: []string{"sh", "-c"},
 		Args: []string{"SHARD_ID=${POD_NAME##*-} && exec java org.apache.pulsar.functions.instance.JavaInstanceMain " +
 			"--instance_id ${SHARD_ID} --function_details '" + string(details) + "' --pulsar_serviceurl $brokerServiceURL"},

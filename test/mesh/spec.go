@@ -5,6 +5,7 @@ package mesh
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,7 +117,7 @@ func decode(object *unstructured.Unstructured) (component, error) {
 		return component{}, fmt.Errorf("reading %s %s/%s: %w", c.kind, c.namespace, c.name, err)
 	}
 	s := &c.spec
-	s.Tenant, s.Namespace, s.Name = or(s.Tenant, "public"), or(s.Namespace, "default"), or(s.Name, c.name)
+	s.Tenant, s.Namespace, s.Name = cmp.Or(s.Tenant, "public"), cmp.Or(s.Namespace, "default"), cmp.Or(s.Name, c.name)
 	one := int32(1)
 	if s.MinReplicas == nil {
 		s.MinReplicas = &one
@@ -125,13 +126,6 @@ func decode(object *unstructured.Unstructured) (component, error) {
 		s.Replicas = s.MinReplicas
 	}
 	return c, nil
-}
-
-func or(value, otherwise string) string {
-	if value == "" {
-		return otherwise
-	}
-	return value
 }
 
 // instance returns replica id of the component, without the broker's address. Its errors require a change of the spec.
@@ -153,7 +147,7 @@ func (c component) instance(id int) (replica.Instance, error) {
 	return replica.Instance{
 		Tenant: c.spec.Tenant, Namespace: c.spec.Namespace, Name: c.spec.Name, ID: id, Topics: topics, TopicPattern: pattern,
 		Output:           outputName(c.spec.Output.Topic),
-		Subscription:     or(c.spec.SubscriptionName, c.spec.Tenant+"/"+c.spec.Namespace+"/"+c.spec.Name),
+		Subscription:     cmp.Or(c.spec.SubscriptionName, c.spec.Tenant+"/"+c.spec.Namespace+"/"+c.spec.Name),
 		SubscriptionType: c.subscriptionType(),
 		ServiceTime:      time.Duration(k.ServiceTimeMillis) * time.Millisecond, FailEvery: k.FailEvery,
 		StartDelay:     time.Duration(k.StartDelayMillis) * time.Millisecond,

@@ -71,7 +71,7 @@ func of[T any](get func(ctx context.Context, progress io.Writer) (T, error)) ste
 // build builds programs of ours, and compiles packages that programs and tests link later.
 func build(what string, args ...string) step {
 	return func(ctx context.Context, progress io.Writer) error {
-		root, err := helm.Checkout()
+		root, err := binaries.Checkout()
 		if err != nil {
 			return err
 		}

@@ -24,10 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
-const (
-	defaultInterval = time.Second
-	logLines        = 25
-)
+const defaultInterval = time.Second
 
 // Job is what is scraped, under one label job: over HTTPS, or over HTTP where CAFile is empty.
 type Job struct {
@@ -157,6 +154,3 @@ func (c Config) write() (path string, err error) {
 
 // Stop ends the server.
 func (s *Server) Stop() { s.process.Kill() }
-
-// LogTail returns the last lines of the server's log.
-func (s *Server) LogTail() string { return s.process.LogTail(logLines) }

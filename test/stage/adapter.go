@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
@@ -39,7 +40,7 @@ type Adapter struct {
 
 // Build builds a program of the product, such as ./cmd/adapter.
 func Build(ctx context.Context, program, path string) error {
-	sources, err := moduleDir(ctx)
+	sources, err := binaries.Checkout()
 	if err != nil {
 		return err
 	}

@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -155,7 +153,7 @@ func (s *Stage) startMesh(ctx context.Context) (err error) {
 // startServers starts the control plane and the broker in parallel, and builds the adapter meanwhile.
 func (s *Stage) startServers(ctx context.Context, config Config) error {
 	var err error
-	if s.sources, err = moduleDir(ctx); err != nil {
+	if s.sources, err = binaries.Checkout(); err != nil {
 		return err
 	}
 	crds, err := mesh.WriteCRDs(s.dir)
@@ -231,15 +229,6 @@ func (s *Stage) Close() {
 		_ = s.Broker.Discard() // it was stopped
 	}
 	_ = os.RemoveAll(s.dir) // it is a temporary directory
-}
-
-// moduleDir is the directory of the product's sources.
-func moduleDir(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return "", fmt.Errorf("finding the sources of the adapter with the go command: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }
 
 // runners passes each Function to its runner.
