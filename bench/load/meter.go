@@ -13,12 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// pollEvery is the interval of AwaitDone, and forgivenSkew the tolerated difference of clocks on one machine while they
-// are set.
-const (
-	pollEvery    = 100 * time.Millisecond
-	forgivenSkew = 10 * time.Millisecond
-)
+// forgivenSkew is the tolerated difference of clocks on one machine while they are set.
+const forgivenSkew = 10 * time.Millisecond
 
 // Metering configures a Meter. Topic and Objective are required.
 type Metering struct {
@@ -115,27 +111,6 @@ func follows(id, other pulsar.MessageID) bool {
 		return id.EntryID() > other.EntryID()
 	}
 	return id.BatchIdx() > other.BatchIdx()
-}
-
-// AwaitDone waits until this many messages are done, and returns their number. It ends early with ctx, or when none was
-// done for the time quiet: the rest is lost, or still backlog.
-func (m *Meter) AwaitDone(ctx context.Context, messages int64, quiet time.Duration) (done int64) {
-	ticker := time.NewTicker(pollEvery)
-	defer ticker.Stop()
-	for progress := time.Now(); ; {
-		now := m.Counts().Done
-		if now > done {
-			done, progress = now, time.Now()
-		}
-		if done >= messages || time.Since(progress) >= quiet {
-			return done
-		}
-		select {
-		case <-ctx.Done():
-			return done
-		case <-ticker.C:
-		}
-	}
 }
 
 // Skew is the known minimum difference between the clocks of the Function's host and ours; 0 if no message shows any.

@@ -117,13 +117,34 @@ func (x *bench) outputs(t *testing.T) int64 {
 	return stats.In
 }
 
+// awaitDone waits until this many messages are done, and returns their number. It ends early with ctx, or when none was
+// done for the time quiet: the rest is lost, or still backlog.
+func awaitDone(ctx context.Context, m *load.Meter, messages int64, quiet time.Duration) (done int64) {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for progress := time.Now(); ; {
+		now := m.Counts().Done
+		if now > done {
+			done, progress = now, time.Now()
+		}
+		if done >= messages || time.Since(progress) >= quiet {
+			return done
+		}
+		select {
+		case <-ctx.Done():
+			return done
+		case <-ticker.C:
+		}
+	}
+}
+
 func TestMeterFindsTheLatencyOfAJavaInstance(t *testing.T) {
 	// Twice as much as it processes, so that latencies are seconds, and what a busy machine adds is little beside them.
 	x := newBench(t, "steady", 4*time.Second, 4*time.Millisecond, 500)
 	truth := load.NewTally(time.Second)
 	x.java(t, func(c replica.Completion) { truth.Record(c.Sequence, c.Done.Sub(c.Published)) })
 	require.NoError(t, <-x.begin(t))
-	require.EqualValues(t, 2000, x.meter.AwaitDone(t.Context(), 2000, patience))
+	require.EqualValues(t, 2000, awaitDone(t.Context(), x.meter, 2000, patience))
 	got := x.result()
 	require.Zero(t, got.Missing)
 	require.Zero(t, *got.Duplicates)
@@ -139,16 +160,16 @@ func TestMeterCountsTheRestOfAKilledInstance(t *testing.T) {
 	x := newBench(t, "killed", time.Second, 20*time.Millisecond, 400) // 8 s of work
 	first := x.java(t, nil)
 	published := x.begin(t)
-	require.Positive(t, x.meter.AwaitDone(t.Context(), 10, patience))
+	require.Positive(t, awaitDone(t.Context(), x.meter, 10, patience))
 	require.NoError(t, first.Kill())
 	require.NoError(t, <-published)
-	x.meter.AwaitDone(t.Context(), 400, 500*time.Millisecond)
+	awaitDone(t.Context(), x.meter, 400, 500*time.Millisecond)
 	left := x.result()
 	require.EqualValues(t, 400, left.Done+left.Missing)
 	require.Positive(t, left.Missing)
 
 	x.java(t, nil)
-	require.EqualValues(t, 400, x.meter.AwaitDone(t.Context(), 400, patience))
+	require.EqualValues(t, 400, awaitDone(t.Context(), x.meter, 400, patience))
 	got := x.result()
 	require.Zero(t, got.Missing)
 	require.Positive(t, got.Late, "what waited for the second instance")
@@ -167,7 +188,7 @@ func TestStalledBrokerDelaysEveryMessageThatWasDue(t *testing.T) {
 	<-r.Ready()
 	begun := time.Now()
 	published := x.begin(t)
-	require.Positive(t, x.meter.AwaitDone(t.Context(), 20, patience))
+	require.Positive(t, awaitDone(t.Context(), x.meter, 20, patience))
 	const stall, objective = 2 * time.Second, time.Second
 	require.NoError(t, sharedBroker.Need(t).Pause())
 	paused := time.Since(begun)
@@ -175,7 +196,7 @@ func TestStalledBrokerDelaysEveryMessageThatWasDue(t *testing.T) {
 	resumed := time.Since(begun)
 	require.NoError(t, sharedBroker.Need(t).Resume())
 	require.NoError(t, <-published)
-	require.EqualValues(t, 1000, x.meter.AwaitDone(t.Context(), 1000, patience))
+	require.EqualValues(t, 1000, awaitDone(t.Context(), x.meter, 1000, patience))
 	got := x.result()
 	// The publisher began later than the test, by less than half a second.
 	late := x.schedule.Messages(resumed-objective-objective/2) - x.schedule.Messages(paused)
@@ -198,7 +219,7 @@ func TestConsumerCopiesEachMessageAfterItsServiceTime(t *testing.T) {
 		})
 	}()
 	require.NoError(t, <-x.begin(t))
-	require.EqualValues(t, 200, x.meter.AwaitDone(t.Context(), 200, patience))
+	require.EqualValues(t, 200, awaitDone(t.Context(), x.meter, 200, patience))
 	got := x.result()
 	require.GreaterOrEqual(t, got.Latencies.P50, serviceTime)
 	require.Zero(t, *got.Duplicates)

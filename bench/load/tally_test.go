@@ -5,7 +5,6 @@ package load
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -64,21 +63,4 @@ func TestSkewIsSeenAgainstDueAndReceived(t *testing.T) {
 			require.Equal(t, test.want, s.least())
 		})
 	}
-}
-
-func TestMeterWaitsWhileMessagesAreDone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := &Meter{Tally: NewTally(time.Second)}
-		go func() {
-			for i := range uint64(5) {
-				time.Sleep(2 * time.Second)
-				m.Record(i+1, 0)
-			}
-		}()
-		begun := time.Now()
-		require.EqualValues(t, 3, m.AwaitDone(t.Context(), 3, 3*time.Second))
-		require.InDelta(t, 6, time.Since(begun).Seconds(), 0.2)
-		require.EqualValues(t, 5, m.AwaitDone(t.Context(), 9, 3*time.Second), "4 are missing")
-		require.InDelta(t, 13, time.Since(begun).Seconds(), 0.3)
-	})
 }

@@ -19,21 +19,12 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	bench "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/faults"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
-
-// Address has the addresses of the cluster.
-type Address struct {
-	Kubeconfig string `json:"kubeconfig"`
-	AdminURL   string `json:"adminURL"`
-	ServiceURL string `json:"serviceURL"`
-	Pulsar     string `json:"pulsar"`
-	// ProxyURL is the admin service with outages; empty without them.
-	ProxyURL string `json:"proxyURL,omitempty"`
-}
 
 func main() {
 	ctrl.SetLogger(logr.Discard()) // the fake Function Mesh logs for tests only
@@ -73,7 +64,7 @@ func run(ctx context.Context, args []string, s streams) error {
 		return err
 	}
 	defer closeStage()
-	address := Address{
+	address := bench.Address{
 		Kubeconfig: scene.Cluster.Kubeconfig(), AdminURL: scene.Broker.AdminURL(), ServiceURL: scene.Broker.ServiceURL(),
 		Pulsar: scene.Broker.Version(),
 	}

@@ -21,21 +21,15 @@ const (
 
 // Page is the report as a document.
 func (r Report) Page() page.Page {
-	rows := r.cells()
-	table := page.Table{Caption: "Outcome", Rows: rows[1:], Columns: []page.Column{{Name: rows[0][0]}}}
-	for _, name := range rows[0][1:] {
-		table.Columns = append(table.Columns, page.Column{Name: name, Numeric: true})
-	}
+	table := page.NewTable("Outcome", r.cells())
 	p := page.Page{
 		Title: r.Verdict(), Summary: r.period() + ".", Tables: []page.Table{table}, Charts: r.charts(),
 	}
 	p.Scatter, p.Notes = r.scatter()
 	p.Notes = append(append(p.Notes, r.notes()...), method, curves)
 	if late := r.late(); len(late) > 0 {
-		p.Tables = append(p.Tables, page.Table{
-			Caption: "Most late time", Rows: late,
-			Columns: []page.Column{{Name: rows[0][0]}, {Name: "LATE", Numeric: true}, {Name: "WHY"}},
-		})
+		header := []string{table.Columns[0].Name, "LATE", "WHY"}
+		p.Tables = append(p.Tables, page.NewTable("Most late time", append([][]string{header}, late...), 2))
 	}
 	return p
 }

@@ -44,6 +44,16 @@ type Column struct {
 	Numeric    bool
 }
 
+// NewTable is a table of cells below the names of the columns. All columns but the first one and those of texts are
+// numeric.
+func NewTable(caption string, cells [][]string, texts ...int) Table {
+	t := Table{Caption: caption, Rows: cells[1:]}
+	for i, name := range cells[0] {
+		t.Columns = append(t.Columns, Column{Name: name, Numeric: i > 0 && !slices.Contains(texts, i)})
+	}
+	return t
+}
+
 // Chart is curves over one time axis. Charts of the same start share cursor and zoom.
 type Chart struct {
 	Title, Unit string

@@ -227,11 +227,12 @@ func (s scene) measureWakes(ctx context.Context, r *result) error {
 	if early := s.early(); len(early) > 0 {
 		return fmt.Errorf("%d Functions have replicas without messages, such as %s", len(early), early[0])
 	}
-	metrics, err := s.parts.Ask(ctx, s.parts.Adapter, "/metrics")
+	text, err := s.parts.Ask(ctx, s.parts.Adapter, "/metrics")
 	if err != nil {
 		return err
 	}
-	r.Watched, r.AdapterRSSMB = int(series(metrics, watched)), series(metrics, resident)/mb
+	metrics := testbed.NewScrape(text)
+	r.Watched, r.AdapterRSSMB = int(metrics.Sum(watched)), metrics.Sum(resident)/mb
 	s.tell("%s: messages to each of %d Functions, of which brokers watch %d", s.contender, s.policies, r.Watched)
 	s.burst(time.Now())
 	if err := s.publish(ctx); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -149,8 +150,9 @@ func TestAllContendersHaveTheSameBoundsAndTheSameCooldown(t *testing.T) {
 
 func TestASeriesIsReadByItsCompleteName(t *testing.T) {
 	text := []byte("# HELP " + watched + " 7\n" + watched + "_total 8\n" + watched + " 300\n")
-	require.InDelta(t, 300.0, series(text, watched), 0)
-	require.Zero(t, series(text, resident))
+	metrics := testbed.NewScrape(text)
+	require.InDelta(t, 300.0, metrics.Sum(watched), 0)
+	require.Zero(t, metrics.Sum(resident))
 }
 
 func TestAScaledObjectIsReadyOnceItsMetricsAreKnown(t *testing.T) {

@@ -6,8 +6,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
@@ -101,14 +99,3 @@ const (
 )
 
 const mb = 1e6
-
-// series is the value of a series without labels in the text of /metrics; 0 without it.
-func series(metrics []byte, name string) float64 {
-	for line := range strings.Lines(string(metrics)) {
-		if value, found := strings.CutPrefix(line, name+" "); found {
-			number, _ := strconv.ParseFloat(strings.TrimSpace(value), 64) // as without it
-			return number
-		}
-	}
-	return 0
-}

@@ -6,11 +6,13 @@ package run
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -74,49 +76,36 @@ func (r *runner) createStage(ctx context.Context, e entrant) error {
 
 // scales reports whether the autoscaler of an entrant works.
 func (r *runner) scales(ctx context.Context, e entrant) (ok bool, seen string, err error) {
-	key := client.ObjectKey{Namespace: e.namespace, Name: e.function()}
-	if e.Policy != nil {
-		policy := &v1alpha1.AutoscalingPolicy{}
-		if err := r.kube.Get(ctx, key, policy); err != nil {
-			return false, "", err
-		}
-		for _, condition := range []string{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ConditionScalingActive} {
-			found := meta.FindStatusCondition(policy.Status.Conditions, condition)
-			if found == nil || found.Status != "True" {
-				return false, condition + " is not True" + messageOf(found), nil
-			}
-		}
-		return true, "", nil
-	}
-	object, condition := e.autoscalerKind()
-	if err := r.kube.Get(ctx, key, object); err != nil {
+	kind, wanted := e.works()
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	if err := r.kube.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: e.function()}, object); err != nil {
 		return false, "", err
 	}
 	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
-	for _, one := range conditions {
-		if fields, isMap := one.(map[string]any); isMap && fields["type"] == condition {
-			return fields["status"] == "True", fmt.Sprintf("%s: %v", condition, fields["message"]), err
+	for _, condition := range wanted {
+		var found map[string]any
+		for _, one := range conditions {
+			if fields, isMap := one.(map[string]any); isMap && fields["type"] == condition {
+				found = fields
+			}
+		}
+		if found["status"] != string(metav1.ConditionTrue) {
+			message, _ := found["message"].(string)
+			return false, strings.TrimSuffix(condition+" is not True: "+message, ": "), err
 		}
 	}
-	return false, condition + " is not set", err
+	return err == nil, "", err
 }
 
-// autoscalerKind returns an object for a ScaledObject or a HorizontalPodAutoscaler, and the condition to wait for.
-func (e entrant) autoscalerKind() (object *unstructured.Unstructured, condition string) {
-	object = &unstructured.Unstructured{}
-	if e.KEDAPulsar != nil {
-		object.SetGroupVersionKind(scaledObjects())
-		return object, "Ready"
+// works returns the kind of an autoscaler, and the conditions that are True when it works.
+func (e entrant) works() (kind schema.GroupVersionKind, conditions []string) {
+	switch {
+	case e.Policy != nil:
+		return policies(), []string{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ConditionScalingActive}
+	case e.KEDAPulsar != nil:
+		return scaledObjects(), []string{"Ready"}
+	default:
+		return autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), []string{"ScalingActive"}
 	}
-	object.SetAPIVersion("autoscaling/v2")
-	object.SetKind("HorizontalPodAutoscaler")
-	return object, "ScalingActive"
-}
-
-// messageOf returns the message of a condition, if there is one.
-func messageOf(condition *metav1.Condition) string {
-	if condition == nil {
-		return ""
-	}
-	return ": " + condition.Message
 }

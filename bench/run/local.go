@@ -37,6 +37,16 @@ type Local struct {
 	ended <-chan struct{}
 }
 
+// Address has the addresses of a cluster, as bench/local prints them.
+type Address struct {
+	Kubeconfig string `json:"kubeconfig"`
+	AdminURL   string `json:"adminURL"`
+	ServiceURL string `json:"serviceURL"`
+	Pulsar     string `json:"pulsar"`
+	// ProxyURL is the admin service with outages; empty without them.
+	ProxyURL string `json:"proxyURL,omitempty"`
+}
+
 // StartLocal builds and starts bench/local from the checkout in the working directory: a real control plane, a real
 // broker, the adapter and, if the scenario needs it, KEDA. It lives until Close.
 func StartLocal(ctx context.Context, s scenario.Scenario, progress io.Writer) (_ *Local, err error) {
@@ -138,12 +148,7 @@ func (l *Local) start(ctx context.Context, program, sources string, args []strin
 
 // use reads how to reach the cluster.
 func (l *Local) use(line string) error {
-	var address struct {
-		Kubeconfig string `json:"kubeconfig"`
-		AdminURL   string `json:"adminURL"`
-		ServiceURL string `json:"serviceURL"`
-		ProxyURL   string `json:"proxyURL"`
-	}
+	var address Address
 	if err := json.Unmarshal([]byte(line), &address); err != nil {
 		return errors.New("bench/local ended before its cluster was ready: see its output above")
 	}

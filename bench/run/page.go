@@ -12,9 +12,11 @@ import (
 
 // Page returns the result as an HTML page.
 func (r Result) Page() page.Page {
+	figures := page.NewTable("Contenders on the same load", r.cells())
+	figures.Columns[0].Name = "figure"
 	p := page.Page{
 		Title: r.title(), Summary: r.summary() + ". Verdict: " + r.Verdict.Text() + ".", Notes: r.notes(),
-		Tables: []page.Table{r.figures()},
+		Tables: []page.Table{figures},
 	}
 	for _, check := range r.Verdict.Checks {
 		v := page.Verdict{Name: check.Name, Limit: check.Limit, Measured: check.Measured, Met: check.Met}
@@ -95,15 +97,6 @@ func number(value *int) *float64 {
 		return nil
 	}
 	return new(float64(*value))
-}
-
-func (r Result) figures() page.Table {
-	cells := r.cells()
-	t := page.Table{Caption: "Contenders on the same load", Columns: []page.Column{{Name: "figure"}}, Rows: cells[1:]}
-	for _, name := range cells[0][1:] {
-		t.Columns = append(t.Columns, page.Column{Name: name, Numeric: true})
-	}
-	return t
 }
 
 // chart has a curve for each contender over the time since its load began.

@@ -88,11 +88,11 @@ func rows() []row {
 		{"scale changes", func(c Contender) string { return strconv.Itoa(c.Usage.ScaleChanges) }},
 		{"most replicas", func(c Contender) string { return strconv.Itoa(c.Usage.MostReplicas) }},
 		{"replicas removed", func(c Contender) string { return strconv.Itoa(c.Usage.RemovedReplicas) }},
-		{"messages redelivered", func(c Contender) string { return wholeOrUnknown(c.Redelivered) }},
+		{"messages redelivered", func(c Contender) string { return output.Whole(c.Redelivered) }},
 		{"messages scheduled", func(c Contender) string { return whole(c.Messages.Due) }},
 		{"messages processed", func(c Contender) string { return whole(c.Messages.Done) }},
 		{"messages without a result", func(c Contender) string { return whole(c.Messages.Missing) }},
-		{"duplicate results", func(c Contender) string { return wholeOrUnknown(c.Messages.Duplicates) }},
+		{"duplicate results", func(c Contender) string { return output.Whole(c.Messages.Duplicates) }},
 		{"publisher lag p99, s", func(c Contender) string { return decimals(c.Messages.Lag.Late.P99.Seconds(), 3) }},
 	}
 }
@@ -100,14 +100,6 @@ func rows() []row {
 func decimals(value float64, places int) string { return strconv.FormatFloat(value, 'f', places, 64) }
 func percent(ratio float64) string              { return decimals(100*ratio, 2) }
 func whole(value int64) string                  { return strconv.FormatInt(value, 10) }
-
-// wholeOrUnknown is for duplicates, which are unknown without an output, and redelivered messages.
-func wholeOrUnknown(value *int64) string {
-	if value == nil {
-		return output.Unknown
-	}
-	return whole(*value)
-}
 
 // latency is unknown if no message was processed, or if it was not recorded.
 func latency(value time.Duration) string {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
@@ -118,7 +119,7 @@ func checks(c Contender, l scenario.Limits) []Check {
 	if l.MaxDuplicates != nil {
 		again := c.Messages.Duplicates
 		all = append(all, Check{
-			"duplicate results", whole(*l.MaxDuplicates), wholeOrUnknown(again), again != nil && *again <= *l.MaxDuplicates,
+			"duplicate results", whole(*l.MaxDuplicates), output.Whole(again), again != nil && *again <= *l.MaxDuplicates,
 		})
 	}
 	return all

@@ -204,7 +204,7 @@ func (b bench) awaitReadings(ctx context.Context, s *stage.Stage, a *stage.Adapt
 			return false, "", err
 		}
 		seen = append(seen, one)
-		known := len(one.samples[readings])
+		known := len(one.Scrape[readings])
 		return known >= policies, fmt.Sprintf("%d of %d", known, policies), nil
 	})
 	return seen, err

@@ -44,7 +44,7 @@ const mb = 1e6
 
 // setSteady sets the numbers of the steady state from at least two scrapes.
 func (r *row) setSteady(start, steady []scrape) {
-	memory := func(s scrape) float64 { return s.sum(resident) / mb }
+	memory := func(s scrape) float64 { return s.Sum(resident) / mb }
 	r.RSSMB = largest(steady, memory)
 	r.PeakRSSMB = max(r.RSSMB, largest(start, memory))
 	r.LiveHeapMB = largest(steady, scrape.liveHeap) / mb

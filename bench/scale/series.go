@@ -4,12 +4,11 @@
 package main
 
 import (
-	"bytes"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 )
 
 // The series of /metrics that are read. The last two are of level Full.
@@ -28,46 +27,27 @@ const (
 	decisionAge  = "pulsar_autoscaler_policy_decision_age_seconds"
 )
 
-// scrape has the samples of each series of /metrics, whatever their labels.
+// scrape is what /metrics said at a time, in so many bytes.
 type scrape struct {
-	at      time.Time
-	bytes   int
-	samples map[string][]float64
+	testbed.Scrape
+
+	at    time.Time
+	bytes int
 }
 
 func newScrape(at time.Time, text []byte) scrape {
-	s := scrape{at: at, bytes: len(text), samples: map[string][]float64{}}
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSpace(line)
-		end, last := bytes.IndexAny(line, "{ "), bytes.LastIndexByte(line, ' ')
-		if end <= 0 || line[0] == '#' {
-			continue
-		}
-		if value, err := strconv.ParseFloat(string(line[last+1:]), 64); err == nil {
-			name := string(line[:end])
-			s.samples[name] = append(s.samples[name], value)
-		}
-	}
-	return s
-}
-
-// sum of a series; 0 without a sample.
-func (s scrape) sum(name string) (total float64) {
-	for _, value := range s.samples[name] {
-		total += value
-	}
-	return total
+	return scrape{Scrape: testbed.NewScrape(text), at: at, bytes: len(text)}
 }
 
 // liveHeap is what the last garbage collection left, in bytes: the next one begins when that has grown by GOGC percent.
 func (s scrape) liveHeap() float64 {
-	return s.sum(nextGC) / (1 + s.sum(gogc)/100)
+	return s.Sum(nextGC) / (1 + s.Sum(gogc)/100)
 }
 
 // perSecond is the growth of a counter from the first scrape to the last.
 func perSecond(scrapes []scrape, name string) float64 {
 	first, last := scrapes[0], scrapes[len(scrapes)-1]
-	return (last.sum(name) - first.sum(name)) / last.at.Sub(first.at).Seconds()
+	return (last.Sum(name) - first.Sum(name)) / last.at.Sub(first.at).Seconds()
 }
 
 // largest is the highest value over the scrapes.
@@ -82,7 +62,7 @@ func largest(scrapes []scrape, value func(scrape) float64) (found float64) {
 func age(scrapes []scrape, name string, policies int, q float64) *float64 {
 	var all []float64
 	for _, s := range scrapes {
-		all = append(all, s.samples[name]...)
+		all = append(all, s.Scrape[name]...)
 	}
 	slices.Sort(all)
 	value, known := output.Quantile(all, policies*len(scrapes), q)

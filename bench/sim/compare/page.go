@@ -20,8 +20,11 @@ func (r Result) Page() page.Page {
 	for _, better := range r.Better {
 		summary += " " + better + "."
 	}
+	rows := r.rows()
+	last := len(rows[0]) - 1
+	table := page.NewTable("Contenders", rows, last-1, last)
 	p := page.Page{
-		Title: r.title(), Summary: summary, Tables: []page.Table{r.pageTable()}, Scatter: r.scatter(), Charts: r.charts(),
+		Title: r.title(), Summary: summary, Tables: []page.Table{table}, Scatter: r.scatter(), Charts: r.charts(),
 	}
 	if text := r.Check.text(); text != "" {
 		p.Notes = append(p.Notes, text)
@@ -49,16 +52,6 @@ func (r Result) scatter() *page.Scatter {
 		s.Add(o.Name, o.ReplicaHours.Expected, o.LateRatio.Expected)
 	}
 	return s
-}
-
-func (r Result) pageTable() page.Table {
-	rows := r.rows()
-	table := page.Table{Caption: "Contenders", Rows: rows[1:]}
-	for i, name := range rows[0] {
-		isText := i == 0 || i >= len(rows[0])-2
-		table.Columns = append(table.Columns, page.Column{Name: name, Numeric: !isText})
-	}
-	return table
 }
 
 // charts of the load, the replicas, the backlog and the oldest message.
