@@ -7,9 +7,12 @@ import (
 	"cmp"
 	"hash/fnv"
 	"math"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -40,8 +43,8 @@ func refreshEvery(policies int) time.Duration {
 }
 
 // Due reports whether the new status is worth a write: another outcome at once, and another reason unless reasons
-// alternate; numbers that changed by more than a tenth once in refreshEvery; the time of the decision and messages once
-// a heartbeat.
+// alternate; numbers that moved, see signalsMoved, once in refreshEvery; the time of the decision and messages once a
+// heartbeat.
 func Due(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) bool {
 	before := o.Policy.Status
 	switch {
@@ -128,29 +131,40 @@ func outcomeOf(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicySta
 
 // reasonsDiffer reports whether a condition has another status or reason, or a decision another hold, cap or strategy.
 func reasonsDiffer(before, after v1alpha1.AutoscalingPolicyStatus) bool {
-	return !equality.Semantic.DeepEqual(reasonsOf(before), reasonsOf(after))
+	return decidedBy(before.Decision) != decidedBy(after.Decision) || len(before.Conditions) != len(after.Conditions) ||
+		slices.ContainsFunc(after.Conditions, func(c metav1.Condition) bool {
+			was := meta.FindStatusCondition(before.Conditions, c.Type)
+			return was == nil || was.Status != c.Status || was.Reason != c.Reason
+		})
 }
 
-func reasonsOf(s v1alpha1.AutoscalingPolicyStatus) map[string]string {
-	reasons := map[string]string{}
-	for _, c := range s.Conditions {
-		reasons[c.Type] = string(c.Status) + " " + c.Reason
-	}
-	if d := s.Decision; d != nil {
-		reasons["decision"] = string(d.Strategy) + " " + d.CappedBy
-		if d.Hold != nil {
-			reasons["hold"] = d.Hold.Reason
+// reasons are those of a decision.
+type reasons struct {
+	decided, held            bool
+	strategy, cappedBy, hold string
+}
+
+func decidedBy(d *v1alpha1.Decision) reasons {
+	switch {
+	case d == nil:
+		return reasons{}
+	case d.Hold == nil:
+		return reasons{decided: true, strategy: string(d.Strategy), cappedBy: d.CappedBy}
+	default:
+		return reasons{
+			decided: true, held: true, strategy: string(d.Strategy), cappedBy: d.CappedBy, hold: d.Hold.Reason,
 		}
 	}
-	return reasons
 }
 
-// signalsMoved reports whether the visible numbers changed by more than a tenth.
+// signalsMoved reports whether the visible numbers changed by more than a tenth, and the backlog by more than the
+// messages of a second.
 func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	b, a := cmp.Or(before.Signals, &v1alpha1.Signals{}), cmp.Or(after.Signals, &v1alpha1.Signals{})
 	was, is := visible(before), visible(after)
 	for name, number := range was {
-		if now, known := is[name]; !known || differsByTenth(number, now) {
+		now, known := is[name]
+		if !known || differsByTenth(number, now) && (name != ready || math.Abs(number-now) > inTransit(was, is)) {
 			return true
 		}
 	}
@@ -161,6 +175,16 @@ func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 		!equality.Semantic.DeepEqual(b.UsefulReplicas, a.UsefulReplicas)
 }
 
+// The names of numbers that users see.
+const (
+	ready     = "ready"
+	published = "published"
+)
+
+// inTransit is the number of messages that are published in a second. Replicas hold about as many while they work on
+// them, so a smaller change of the backlog says nothing: it comes with each answer, where no message waits too.
+func inTransit(was, is map[string]float64) float64 { return max(was[published], is[published]) }
+
 // visible are the known numbers of a status.
 func visible(s v1alpha1.AutoscalingPolicyStatus) map[string]float64 {
 	numbers := map[string]float64{}
@@ -168,10 +192,10 @@ func visible(s v1alpha1.AutoscalingPolicyStatus) map[string]float64 {
 		numbers["capacity"] = s.Capacity.MessagesPerSecond.AsApproximateFloat64()
 	}
 	if s.Signals != nil && s.Signals.ReadyMessages != nil {
-		numbers["ready"] = float64(*s.Signals.ReadyMessages)
+		numbers[ready] = float64(*s.Signals.ReadyMessages)
 	}
 	if s.Signals != nil && s.Signals.PublishRate != nil {
-		numbers["published"] = s.Signals.PublishRate.AsApproximateFloat64()
+		numbers[published] = s.Signals.PublishRate.AsApproximateFloat64()
 	}
 	return numbers
 }

@@ -116,6 +116,48 @@ func TestChangedSignalsOfFewPoliciesAreWrittenOnceAMinute(t *testing.T) {
 	require.Len(t, r.writes, 10)
 }
 
+func TestABacklogOfMessagesInTransitIsWrittenOnceAHeartbeat(t *testing.T) {
+	for name, tt := range map[string]struct {
+		published *float64
+		messages  func(second int) int64
+		want      int
+	}{
+		"replicas hold other messages each time":      {new(120.0), func(second int) int64 { return int64(second % 60) }, 2},
+		"as many as are published in a second":        {new(20.0), func(second int) int64 { return int64(second / 60 % 2 * 20) }, 2},
+		"more than are published in a second":         {new(20.0), func(second int) int64 { return int64(second / 60 % 2 * 21) }, 10},
+		"and the rate of publishing is unknown":       {nil, func(second int) int64 { return int64(second / 60 % 2 * 20) }, 10},
+		"a tenth of the backlog, although it is more": {new(20.0), func(second int) int64 { return 1000 + int64(second/60%2*100) }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := func(second int) v1alpha1.AutoscalingPolicyStatus {
+				status := statusAt(noon().Add(time.Duration(second)*time.Second), tt.messages(second))
+				if tt.published != nil {
+					status.Signals.PublishRate = new(v1alpha1.NewRate(*tt.published))
+				}
+				return status
+			}
+			r := newReporter(1, at(0))
+			for second := 1; second <= 600; second++ {
+				r.reconcile(0, noon().Add(time.Duration(second)*time.Second), at(second))
+			}
+			require.Len(t, r.writes, tt.want)
+		})
+	}
+}
+
+func TestARateThatMovedIsWrittenOnceAMinute(t *testing.T) {
+	at := func(second int) v1alpha1.AutoscalingPolicyStatus {
+		status := statusAt(noon().Add(time.Duration(second)*time.Second), 0)
+		status.Signals.PublishRate = new(v1alpha1.NewRate(float64(100 + second%13*20)))
+		return status
+	}
+	r := newReporter(1, at(0))
+	for second := 1; second <= 600; second++ {
+		r.reconcile(0, noon().Add(time.Duration(second)*time.Second), at(second))
+	}
+	require.Len(t, r.writes, 10)
+}
+
 // ready is a status with a condition Ready, decided at a time.
 func ready(at time.Time, status metav1.ConditionStatus, reason, message string) v1alpha1.AutoscalingPolicyStatus {
 	s := statusAt(at, 100)

@@ -141,10 +141,11 @@ func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {
 		ready   float64
 		renewed bool
 	}{
-		"no write":                {time.Second, 100, false},
-		"another decision":        {time.Second, 900_000, true},
-		"signals moved by a half": {61 * time.Second, 150, true},
-		"a heartbeat":             {5 * time.Minute, 100, true},
+		"no write":               {time.Second, 100, false},
+		"another decision":       {time.Second, 900_000, true},
+		"messages of 0.1 s more": {61 * time.Second, 150, false},
+		"messages of 1.1 s more": {61 * time.Second, 650, true},
+		"a heartbeat":            {5 * time.Minute, 100, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
