@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,11 +50,35 @@ type scanner struct {
 	first int
 }
 
+// decoders are those of scanners that were released, for the next ones: the buffer of one takes more than what is kept
+// of an answer. A few are enough, since an answer is decoded within a millisecond.
+var decoders = make(chan *jsontext.Decoder, 8)
+
+func newDecoder() *jsontext.Decoder {
+	select {
+	case released := <-decoders:
+		return released
+	default:
+		return new(jsontext.Decoder)
+	}
+}
+
 func newScanner(r io.Reader) *scanner {
 	charged, _ := r.(*answer)
 	in := &input{from: r}
-	in.json = jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	in.json = newDecoder()
+	in.json.Reset(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	return &scanner{json: in.json, input: in, answer: charged, names: make([]string, 0, openNames), first: -1}
+}
+
+// release gives the decoder to another scanner. Nothing may use this one, or a key that it passed on, any more.
+func (s *scanner) release() {
+	s.json.Reset(http.NoBody) // it keeps no answer
+	select {
+	case decoders <- s.json:
+	default:
+	}
+	s.json = nil
 }
 
 // input bounds what the decoder keeps.

@@ -7,13 +7,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
@@ -205,4 +209,34 @@ func TestUntrackedSubscriptionsAreNotAllocated(t *testing.T) {
 	}
 	// The decoder's buffer grows with what it has read, up to 4 KB.
 	require.LessOrEqual(t, allocations(5_000), allocations(500))
+}
+
+// TestAnAnswerDoesNotDependOnTheOnesBefore: scanners share decoders, and an answer may end or fail anywhere.
+func TestAnAnswerDoesNotDependOnTheOnesBefore(t *testing.T) {
+	good := stretched(t, 0, 3)
+	decode := func(content []byte) (backlog.TopicSample, error) {
+		return decodeStats(bytes.NewReader(content), backlog.Request{Detail: backlog.Full})
+	}
+	want, err := decode(good)
+	require.NoError(t, err)
+	kept := fmt.Sprintf("%+v", want)
+	var group errgroup.Group
+	for range 4 {
+		group.Go(func() error {
+			for end := 1; end < len(good); end += 97 {
+				if _, err := decode(good[:end]); err == nil {
+					return fmt.Errorf("an answer of %d bytes passed", end)
+				}
+				if _, err := decode(append(slices.Clone(good), '1')); err == nil {
+					return errors.New("two values passed")
+				}
+				if got, err := decode(good); err != nil || !reflect.DeepEqual(want, got) {
+					return fmt.Errorf("after %d bytes of it: %+v, %w", end, got, err)
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.Equal(t, kept, fmt.Sprintf("%+v", want), "what was decoded stays when its decoder reads another answer")
 }
