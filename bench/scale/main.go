@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +44,7 @@ type bench struct {
 	policies       []int
 	pods           int
 	scraped        bool
+	burst          int
 	settle, steady time.Duration
 	flags          string
 	// jsonPath is a file; empty is none.
@@ -56,6 +58,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	policies := flags.String("policies", "1000", "numbers of policies to measure, one after another, from 1 to 10000")
 	flags.IntVar(&b.pods, "pods", 10, "pods of each policy, from 0 to 20")
 	flags.BoolVar(&b.scraped, "scrape", false, "give pods an address, so that the adapter reads their counters")
+	flags.IntVar(&b.burst, "burst", 0, "policies of which the load doubles at once after the steady state; the "+
+		"HorizontalPodAutoscaler controller has its default limits then")
 	flags.DurationVar(&b.settle, "settle", 2*time.Minute, "between the last reading and the steady state")
 	flags.DurationVar(&b.steady, "steady", 2*time.Minute, "how long the steady state is measured, at least 30s")
 	flags.StringVar(&b.flags, "adapter-flags", "", "more flags of the adapter, separated by spaces")
@@ -69,6 +73,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 			return fmt.Errorf("-policies has %q: each must be from 1 to 10000", text)
 		}
 		b.policies = append(b.policies, n)
+	}
+	if b.burst < 0 || b.burst > slices.Min(b.policies) {
+		return fmt.Errorf("-burst is %d: it must be from 0 to the number of policies", b.burst)
 	}
 	if b.pods < 0 || b.pods > 20 || b.settle < 0 || b.steady < 2*scrapeEvery {
 		return fmt.Errorf("-pods is %d, -settle %s and -steady %s: they must be from 0 to 20, and at least 0s and %s", b.pods,
@@ -115,10 +122,7 @@ func (b bench) measure(ctx context.Context, policies int) (r row, err error) {
 		Controllers: []string{ // they would replace or delete the pods
 			"-statefulset-controller", "-replicaset-controller", "-deployment-controller", "-garbage-collector-controller",
 		},
-		ControllerManagerArgs: []string{
-			"--kube-api-qps=1000", "--kube-api-burst=2000",
-			"--concurrent-horizontal-pod-autoscaler-syncs=20",
-		},
+		ControllerManagerArgs: b.controllerManagerArgs(),
 	})
 	if err != nil {
 		return r, fmt.Errorf("setting the stage: %w", err)
@@ -140,7 +144,15 @@ func (b bench) measure(ctx context.Context, policies int) (r row, err error) {
 	return r, nil
 }
 
-// measureAdapter measures a start, the steady state, and what a second replica does after it took over.
+// controllerManagerArgs let the HorizontalPodAutoscaler controller keep up, unless it is what is measured.
+func (b bench) controllerManagerArgs() []string {
+	if b.burst > 0 {
+		return nil
+	}
+	return []string{"--kube-api-qps=1000", "--kube-api-burst=2000", "--concurrent-horizontal-pod-autoscaler-syncs=20"}
+}
+
+// measureAdapter measures a start and the steady state, and then a burst or a fail-over.
 func (b bench) measureAdapter(ctx context.Context, s *stage.Stage, sc *scene, r *row, group *errgroup.Group) error {
 	b.tell("starting the adapter with %d policies", r.Policies)
 	begun := time.Now()
@@ -164,7 +176,16 @@ func (b bench) measureAdapter(ctx context.Context, s *stage.Stage, sc *scene, r 
 		return err
 	}
 	r.setSteady(append(start, settling...), steady)
-	b.tell("%.0f MB, %.3f cores; failing over", r.RSSMB, r.CPUCores)
+	b.tell("%.0f MB, %.3f cores", r.RSSMB, r.CPUCores)
+	if b.burst > 0 {
+		return b.measureBurst(ctx, sc, r)
+	}
+	return b.measureFailover(ctx, s, r)
+}
+
+// measureFailover measures a second replica after it took over.
+func (b bench) measureFailover(ctx context.Context, s *stage.Stage, r *row) error {
+	b.tell("failing over")
 	standby, err := s.AddAdapter(ctx, "standby", "--policy-metrics=Full")
 	if err != nil {
 		return err
@@ -173,7 +194,7 @@ func (b bench) measureAdapter(ctx context.Context, s *stage.Stage, sc *scene, r 
 	if err := command.Pause(ctx, scrapeEvery); err != nil {
 		return err
 	}
-	begun = time.Now()
+	begun := time.Now()
 	s.Adapter.Kill()
 	if _, err := b.awaitReadings(ctx, s, standby, r.Policies); err != nil {
 		return fmt.Errorf("%w; the second replica's last lines:\n%s", err, standby.LogTail())

@@ -38,6 +38,13 @@ type row struct {
 	// ScrapeMB is the size of /metrics.
 	ScrapeMB      float64 `json:"scrape_mb"`
 	SteadySeconds float64 `json:"steady_s"`
+	// Burst policies had twice the load at once. The times are from a decision to spec.replicas; null if too many did not
+	// follow. The controller wrote replicas for BurstDirect policies, of all, when it began.
+	Burst           int      `json:"burst,omitempty"`
+	BurstDirect     int      `json:"burst_direct,omitempty"`
+	BurstP50Seconds *float64 `json:"burst_p50_s,omitempty"`
+	BurstP99Seconds *float64 `json:"burst_p99_s,omitempty"`
+	BurstMaxSeconds *float64 `json:"burst_max_s,omitempty"`
 }
 
 const mb = 1e6
@@ -81,6 +88,7 @@ func (r report) writeTable(out io.Writer) error {
 	cells := [][]string{{
 		"policies", "pods", "RSS MB", "peak", "live heap", "cores", "reading age p50, p99 s", "decision age p50, p99 s",
 		"all known s", "fail-over s", "statuses/s", "API requests/s", "reconciles/s", "Pulsar requests/s", "pod requests/s",
+		"burst p50, p99, max s",
 	}}
 	for _, one := range r.Rows {
 		cells = append(cells, []string{
@@ -90,7 +98,8 @@ func (r report) writeTable(out io.Writer) error {
 			output.Number(one.DecisionAgeP50Seconds, 1) + ", " + output.Number(one.DecisionAgeP99Seconds, 1),
 			number(one.AllKnownSeconds, 0), number(one.FailoverSeconds, 0), number(one.StatusWritesPerSecond, 1),
 			number(one.APIRequestsPerSecond, 1), number(one.ReconcilesPerSecond, 0), number(one.PulsarRequestsPerSecond, 0),
-			number(one.PodRequestsPerSecond, 0),
+			number(one.PodRequestsPerSecond, 0), output.Number(one.BurstP50Seconds, 1) + ", " +
+				output.Number(one.BurstP99Seconds, 1) + ", " + output.Number(one.BurstMaxSeconds, 1),
 		})
 	}
 	title := fmt.Sprintf("the adapter on Kubernetes %s, everything on %d CPUs", r.Kubernetes, r.CPUs)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
 // scraped returns a scrape some seconds after the first one of a test.
@@ -58,8 +60,35 @@ func TestAgesCountPoliciesWithoutOneAsOld(t *testing.T) {
 	require.Contains(t, out.String(), "4.0, -")
 }
 
+func TestABurstCountsFromTheFirstDecisionForMoreToTheFirstReplica(t *testing.T) {
+	at := func(seconds int) time.Time { return time.Unix(1_800_000_000+int64(seconds), 0) }
+	policy := func(name string, desired int32) *v1alpha1.AutoscalingPolicy {
+		p := &v1alpha1.AutoscalingPolicy{}
+		p.Name, p.Status.DesiredReplicas = name, &desired
+		return p
+	}
+	b := newBurst([]string{"by-hpa", "direct", "waits", "other"})
+	b.scaled("by-hpa", replicas+2, at(0))
+	b.saw(policy("by-hpa", replicas+2), at(0))
+	b.begin([]string{"by-hpa", "direct", "waits"})
+	b.saw(policy("by-hpa", replicas+2), at(1)) // as before
+	b.saw(policy("by-hpa", replicas+8), at(2))
+	b.saw(policy("by-hpa", replicas+9), at(8))
+	b.scaled("by-hpa", replicas+8, at(9))
+	b.scaled("direct", replicas+5, at(3)) // the status follows
+	direct := policy("direct", replicas+5)
+	direct.Status.Actuator = &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect}
+	b.saw(direct, at(4))
+	b.saw(policy("waits", replicas+5), at(4))
+	b.saw(policy("other", replicas+5), at(4))
+	b.scaled("other", replicas+5, at(5))
+	require.Equal(t, []time.Duration{0, 7 * time.Second}, b.waits())
+	require.Equal(t, 1, b.directs())
+}
+
 func TestRunRefusesWhatMakesNoSense(t *testing.T) {
 	for flags, want := range map[string]string{
+		"-burst=1001": "-burst is 1001: it must be from 0 to the number of policies",
 		"-policies=0": "each must be from 1 to 10000", "-policies=1000,": `-policies has ""`,
 		"-steady=1s": "-steady 1s: they must be from 0 to 20, and at least 0s and 30s", "-clients=3": "-clients",
 	} {

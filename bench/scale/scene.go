@@ -34,6 +34,7 @@ type scene struct {
 	names  []string
 	means  []float64
 	loads  fake.Loads
+	burst  *burst
 	// podPort serves the counters of all pods; 0 for none.
 	podPort int
 }
@@ -47,6 +48,7 @@ func (b bench) newScene(ctx context.Context, group *errgroup.Group, policies int
 		sc.loads[name] = fake.NewLoad(mean, time.Now())
 		sc.loads[name].Scale(replicas, time.Now())
 	}
+	sc.burst = newBurst(sc.names)
 	pulsar := sc.loads.Pulsar(time.Now)
 	noisy := fake.Pulsar(func(function string) (fake.Counts, bool) {
 		counts, known := pulsar(function)
@@ -123,8 +125,12 @@ func (s *scene) follow(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error {
 		return fake.FollowFunctions(ctx, s.client, stage.Namespace, 0, func(function string, replicas int) {
 			s.loads[function].Scale(replicas, time.Now())
+			s.burst.scaled(function, replicas, time.Now())
 		})
 	})
+	if s.bench.burst > 0 {
+		group.Go(func() error { return s.burst.follow(ctx, s) })
+	}
 }
 
 // churn changes a tenth of the policies in each minute until ctx ends: one gets another load, the next another pod.

@@ -1,0 +1,140 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// burst follows the policies of which the load doubles at once: when they first decided on more replicas, and when the
+// Functions got more. It is safe for concurrent use.
+type burst struct {
+	// mu guards the fields below, by the name of a Function.
+	mu                sync.Mutex
+	replicas          map[string]int
+	decided, followed map[string]time.Time
+	// more is one replica more than before the burst, only of policies in it.
+	more map[string]int
+	// direct are the policies that the controller writes replicas for.
+	direct map[string]bool
+}
+
+func newBurst(names []string) *burst {
+	b := &burst{
+		replicas: map[string]int{}, decided: map[string]time.Time{}, followed: map[string]time.Time{},
+		more: map[string]int{}, direct: map[string]bool{},
+	}
+	for _, name := range names {
+		b.replicas[name] = replicas
+	}
+	return b
+}
+
+// begin makes what comes count for these Functions.
+func (b *burst) begin(names []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, name := range names {
+		b.more[name] = b.replicas[name] + 1
+	}
+}
+
+// scaled records spec.replicas of a Function.
+func (b *burst) scaled(function string, replicas int, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.replicas[function] = replicas
+	if more, counts := b.more[function]; counts && replicas >= more && b.followed[function].IsZero() {
+		b.followed[function] = now
+	}
+}
+
+// saw records a policy's decision, of which the first that raises replicas counts.
+func (b *burst) saw(p *v1alpha1.AutoscalingPolicy, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.direct[p.Name] = p.Status.Actuator != nil && p.Status.Actuator.Type == v1alpha1.ActuatorDirect
+	desired := p.Status.DesiredReplicas
+	if more, counts := b.more[p.Name]; counts && desired != nil && int(*desired) >= more && b.decided[p.Name].IsZero() {
+		b.decided[p.Name] = now
+	}
+}
+
+// waits are the times from decisions to replicas, in order: 0 where the replicas were seen first.
+func (b *burst) waits() (waits []time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, at := range b.followed {
+		if decided := b.decided[name]; !decided.IsZero() {
+			waits = append(waits, max(0, at.Sub(decided)))
+		}
+	}
+	slices.Sort(waits)
+	return waits
+}
+
+func (b *burst) directs() (count int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, direct := range b.direct {
+		if direct {
+			count++
+		}
+	}
+	return count
+}
+
+// follow records decisions until ctx ends.
+func (b *burst) follow(ctx context.Context, s *scene) error {
+	return fake.Follow(ctx, s.client, &v1alpha1.AutoscalingPolicyList{}, stage.Namespace, func(event watch.Event) error {
+		if p, ok := event.Object.(*v1alpha1.AutoscalingPolicy); ok {
+			b.saw(p, time.Now())
+		}
+		return nil
+	})
+}
+
+// measureBurst doubles the load of some policies, and waits until all have their replicas.
+func (b bench) measureBurst(ctx context.Context, sc *scene, r *row) error {
+	const look, limit = time.Second, 5 * time.Minute
+	some := sc.names[len(sc.names)-b.burst:]
+	r.Burst, r.BurstDirect = b.burst, sc.burst.directs()
+	b.tell("doubling the load of %d policies; the controller writes for %d", b.burst, r.BurstDirect)
+	sc.burst.begin(some)
+	for i, name := range some {
+		sc.loads[name].Publish(2*sc.means[len(sc.names)-b.burst+i], time.Now())
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := cluster.WaitFor(limited, "replicas for the burst", look, func(context.Context) (bool, string, error) {
+		count := len(sc.burst.waits())
+		return count == b.burst, fmt.Sprintf("%d of %d", count, b.burst), nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	waits := sc.burst.waits() // some may be missing, which is a result
+	seconds := func(q float64) *float64 {
+		wait, known := output.Quantile(waits, b.burst, q)
+		if !known {
+			return nil
+		}
+		return new(wait.Seconds())
+	}
+	const median, rare, last = 0.5, 0.99, 1
+	r.BurstP50Seconds, r.BurstP99Seconds, r.BurstMaxSeconds = seconds(median), seconds(rare), seconds(last)
+	return nil
+}
