@@ -16,6 +16,7 @@ type schedule struct {
 	timeline backlog.Timeline[*slot] // all slots that are not busy
 	lines    map[lane]*line          // due jobs, and those that run
 	watches  int                     // places of jobs that watch
+	answered time.Time               // earliest fetch after the next message
 }
 
 // pace has the intervals of jobs. The times at which a job is due are one interval apart, and a late fetch does not
@@ -253,7 +254,7 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	case one.topic == nil:
 	case one.message:
 		one.topic.watched[j] = watching{}
-		s.hasten([]*slot{one.topic}, now.Add(answerAfter))
+		s.answerAfterMessage(one.topic, now)
 	case err == nil:
 		s.watching(j, false, now)
 	default:

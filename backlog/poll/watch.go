@@ -24,9 +24,9 @@ const (
 	maxWatchBackoff = 10 * time.Minute
 	// refusals are the failures in a row that a refusal counts as.
 	refusals = 9
-	// answerAfter a message its topic is fetched: where many topics get one at the same time, answers do not delay the
-	// replicas that the messages wake, and those take longer to start.
-	answerAfter = time.Second
+	// After a message its topic is fetched. Where many topics get one at the same time, those are answerEvery apart, so
+	// that they do not delay the replicas that other messages wake, and at most answerWithin late.
+	answerEvery, answerWithin = 20 * time.Millisecond, 2 * time.Second
 	// watchAgain is the pause after a message: the replica that it wakes usually ends the need to watch before.
 	watchAgain = 10 * time.Second
 )
@@ -128,6 +128,20 @@ func (s *schedule) message(result fetched) (topic backlog.Topic, wakes bool) {
 	}
 	one.message = true
 	return one.topic.job.Topic(), true
+}
+
+// answerAfterMessage makes the topic of a message due.
+func (s *schedule) answerAfterMessage(topic *slot, now time.Time) {
+	due := now
+	if s.answered.After(now) {
+		due = s.answered
+	}
+	if latest := now.Add(answerWithin); due.After(latest) {
+		due = latest
+	}
+	s.answered = due.Add(answerEvery)
+	s.hasten([]*slot{topic}, due)
+	s.enqueue(now)
 }
 
 // watchJob watches a partition, which is named singly.
