@@ -241,7 +241,7 @@ func TestARestartGoesOnWithTheStateThatWasWritten(t *testing.T) {
 		require.Equal(t, before.Capacity.Observations, after.Capacity.Observations)
 		require.WithinDuration(t, before.Capacity.LearnedAt, after.Capacity.LearnedAt, time.Second)
 		require.InEpsilon(t, before.Arrivals.Rate, after.Arrivals.Rate, 1e-3)
-		require.WithinDuration(t, before.DecidedAt, after.DecidedAt, time.Second)
+		require.WithinDuration(t, before.LearnedAt, after.LearnedAt, time.Second)
 	}
 }
 

@@ -57,7 +57,6 @@ func Decide(in Input, before State) (Decision, State) {
 	after.Budget = before.Budget.learn(in, before, after)
 	decision.Late = after.Budget.late()
 	decision = decision.aboutZero(after.zeroEquation(in, decision.Replicas), winner.foresees)
-	after.DecidedAt = in.Now
 	return decision, after
 }
 

@@ -111,7 +111,7 @@ func waiting(second int, messages float64) (policy.Input, policy.State) {
 	lately := []policy.ReplicasAt{{At: noon(), Replicas: 5}}
 	return in, policy.State{
 		Decided: decided(6, 5), Recommendations: lately, Start: policy.Start{Replicas: 6},
-		DecidedAt: noon(), ReadAt: noon(),
+		ReadAt: noon(),
 	}
 }
 

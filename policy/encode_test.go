@@ -108,7 +108,7 @@ func fill(v reflect.Value, n *int) {
 // complete is a state in which every field is set, including new ones.
 func complete() policy.State {
 	var state policy.State
-	n := 0
+	n := 1 // the file keeps its numbers: version 1 once had another field before the first
 	fill(reflect.ValueOf(&state).Elem(), &n)
 	state.Plateau.Stage, state.Plateau.Reference.Replicas = policy.Limited, 8
 	return state
@@ -154,7 +154,7 @@ func TestAStateFromElsewhereIsRefused(t *testing.T) {
 		"a rate that is no number":       {`{"v":1,"arrivals":{"fast":1e999}}`, "1e999 is no number"},
 		"a negative number of replicas":  {`{"v":1,"decided":{"n":-1}}`, "-1 is no number from 0"},
 		"more replicas than can be":      {`{"v":1,"decided":{"n":2000000}}`, "2000000 is no number from 0"},
-		"a time that is none":            {`{"v":1,"at":"noon"}`, "cannot parse"},
+		"a time that is none":            {`{"v":1,"read":"noon"}`, "cannot parse"},
 		"a pause of a year":              {`{"v":1,"plateau":{"block":31536000000000000}}`, "31536000000000000 is no number"},
 		"a capacity of nothing":          {`{"v":1,"capacity":{"var":1}}`, "a replica processes 0 messages per second"},
 		"a coverage of more than all":    {`{"v":1,"capacity":{"rate":1,"cover":1.5}}`, "the coverage is 1.5"},
@@ -184,8 +184,8 @@ func TestACheckpointIsOpaque(t *testing.T) {
 
 // TestACheckpointIsReadAsFarAsItIsUnderstood: after a rollback it is that of a newer controller.
 func TestACheckpointIsReadAsFarAsItIsUnderstood(t *testing.T) {
-	const at = `"at":"2026-11-21T12:00:00Z"`
-	known := policy.State{DecidedAt: noon(), Capacity: &policy.LearnedCapacity{MessagesPerSecond: 5, Variance: 0.01}}
+	const at = `"read":"2026-11-21T12:00:00Z"`
+	known := policy.State{ReadAt: noon(), Capacity: &policy.LearnedCapacity{MessagesPerSecond: 5, Variance: 0.01}}
 	for name, test := range map[string]struct{ text, leftOut string }{
 		"a field of a newer controller": {`{"v":1,"mood":3,"capacity":{"rate":5,"var":0.01},` + at + `}`, ""},
 		"a field further down":          {`{"v":1,"capacity":{"rate":5,"var":0.01,"mood":3},` + at + `}`, ""},

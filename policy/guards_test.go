@@ -170,8 +170,8 @@ func TestARemainingBacklogKeepsNoLastReplica(t *testing.T) {
 
 func TestTheLastReplicaExplainsItsHold(t *testing.T) {
 	state := policy.State{
-		DecidedAt: ago(10 * time.Second), ReadAt: ago(10 * time.Second),
-		Zero: policy.Zero{IdleSince: ago(100 * time.Second)},
+		ReadAt: ago(10 * time.Second),
+		Zero:   policy.Zero{IdleSince: ago(100 * time.Second)},
 	}
 	state.Capacity, state.Arrivals = learned(100), arrivals(0)
 	in := idle(1, 0)

@@ -143,7 +143,7 @@ func surplusOf(current, needed int32, since time.Duration) (policy.Input, policy
 	in := asking(current, reading(100*float64(needed), 0), backlogStrategy(100))
 	in.Spec.MaxReplicas, in.Reading.Consumers = 100, backlog.Known(float64(current))
 	return in, policy.State{
-		Start: policy.Start{Replicas: current}, DecidedAt: ago(10 * time.Second), ReadAt: ago(10 * time.Second),
+		Start: policy.Start{Replicas: current}, ReadAt: ago(10 * time.Second),
 		Recommendations: []policy.ReplicasAt{{At: ago(since), Replicas: current}},
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestAPauseHoldsTheCurrentReplicasForAWindow(t *testing.T) {
-	state := policy.State{Capacity: learned(100), Arrivals: arrivals(200), DecidedAt: noon()}
+	state := policy.State{Capacity: learned(100), Arrivals: arrivals(200)}
 	resumed := state.Continue(9, noon().Add(time.Hour))
 	require.Equal(t, state.Capacity, resumed.Capacity)
 	for second := 0; second <= 130; second += 10 {
@@ -119,7 +119,7 @@ func TestAHoldNamesTheWriterOfTheReplicas(t *testing.T) {
 }
 
 func TestTheWriterOfTheReplicasDecidesNothing(t *testing.T) {
-	state := policy.State{Capacity: learned(100), Arrivals: arrivals(200), DecidedAt: noon()}
+	state := policy.State{Capacity: learned(100), Arrivals: arrivals(200)}
 	for current := int32(1); current < 12; current++ {
 		in := input(current, reading(0, 200))
 		unnamed, _ := policy.Decide(in, state)

@@ -67,7 +67,6 @@ func newPlant(current int32, rate, one float64) *plant {
 	p := &plant{
 		rate: func(int) float64 { return rate }, one: one, limit: math.Inf(1), start: 20, poll: 10, covered: 0.9,
 		random: rand.New(rand.NewPCG(1, uint64(current))), in: input(current, backlog.Reading{}), desired: current,
-		state: policy.State{DecidedAt: noon()},
 	}
 	p.ready = make([]int, current)
 	p.in.Spec.MaxReplicas = 1000

@@ -19,7 +19,7 @@ import (
 // pending.
 func TestACompletedScaleUpIsNotRequestedAgain(t *testing.T) {
 	window := int32(0)
-	state := policy.State{DecidedAt: noon(), Arrivals: arrivals(400), Capacity: learned(100), Decided: decided(4, 8)}
+	state := policy.State{Arrivals: arrivals(400), Capacity: learned(100), Decided: decided(4, 8)}
 	current := int32(8)
 	var seen []int32
 	for second := 2; second <= 100; second += 2 {
@@ -44,7 +44,7 @@ func TestAReadingIsLearnedFromOnce(t *testing.T) {
 	saturated := reading(10_000, 1000)
 	saturated.ProcessRate, saturated.Consumers, saturated.SteadyConsumers = backlog.Known(240), backlog.Known(10), true
 	saturated.LeastUndispatched = backlog.Known(8000)
-	before := policy.State{DecidedAt: noon(), Arrivals: arrivals(1000), Capacity: learned(100), Decided: decided(4, 40)}
+	before := policy.State{Arrivals: arrivals(1000), Capacity: learned(100), Decided: decided(4, 40)}
 
 	in := input(10, saturated)
 	_, once := policy.Decide(in, before)
@@ -72,7 +72,7 @@ func TestAReadingIsLearnedFromOnce(t *testing.T) {
 // replicas share an external limit: they must not be taken for slow ones, of which more are needed.
 func TestAScaleUpBeforeSaturationOpensAnEpisode(t *testing.T) {
 	const one, limit, most, seconds = 50.0, 120.0, 40, 10
-	state, queue, current, had := policy.State{DecidedAt: noon(), Capacity: learned(one)}, 0.0, int32(1), int32(1)
+	state, queue, current, had := policy.State{Capacity: learned(one)}, 0.0, int32(1), int32(1)
 	state.Capacity.Coverage = 1
 	largest, ineffective := int32(0), false
 	for now := noon(); now.Before(noon().Add(10 * time.Minute)); now = now.Add(seconds * time.Second) {
@@ -109,7 +109,7 @@ func TestAScaleUpBeforeSaturationOpensAnEpisode(t *testing.T) {
 
 // Replicas of a scale-up are still starting at the next one: those that do not consume yet were not restarted by it.
 func TestReplicasThatAreStillStartingWereNotRestarted(t *testing.T) {
-	state := policy.State{DecidedAt: noon(), Arrivals: arrivals(20), Capacity: learned(50)}
+	state := policy.State{Arrivals: arrivals(20), Capacity: learned(50)}
 	seen := []struct {
 		replicas  int32
 		consumers float64
@@ -143,7 +143,7 @@ func TestWindowedMeasurementsDoNotMisjudgeAStep(t *testing.T) {
 		in.Reading.Instances.Busy = backlog.Known(0.5)
 		return in
 	}
-	state := policy.State{DecidedAt: noon(), Arrivals: arrivals(20), Capacity: learned(50), Floor: policy.Floor{Idle: 2}}
+	state := policy.State{Arrivals: arrivals(20), Capacity: learned(50), Floor: policy.Floor{Idle: 2}}
 	state.Capacity.Coverage = 1
 	decision, state := policy.Decide(halfBusy(10, 2000, 0, 1, 1), state)
 	require.Greater(t, decision.Replicas, int32(4))
@@ -161,7 +161,7 @@ func TestWindowedMeasurementsDoNotMisjudgeAStep(t *testing.T) {
 // 10 s of one with the busy time of the other gave a capacity that was 10 to 23 times too high.
 func TestCapacityIsTheTimeOfACall(t *testing.T) {
 	for _, busy := range []float64{0.95, 0.5} {
-		state := policy.State{DecidedAt: noon(), Arrivals: arrivals(0.1), Capacity: learned(0.0033)}
+		state := policy.State{Arrivals: arrivals(0.1), Capacity: learned(0.0033)}
 		state.Capacity.Coverage = 1
 		for poll := 1; poll <= 90; poll++ {
 			in := input(33, reading(33, 0.1))
@@ -181,7 +181,7 @@ func TestCapacityIsTheTimeOfACall(t *testing.T) {
 
 // Calls of five minutes with an objective of one: 71 replicas ran for 33 messages.
 func TestNoMoreReplicasRunThanThereAreMessages(t *testing.T) {
-	state := policy.State{DecidedAt: noon(), Arrivals: arrivals(0.1), Capacity: learned(0.0033)}
+	state := policy.State{Arrivals: arrivals(0.1), Capacity: learned(0.0033)}
 	state.Arrivals.Rise = 2
 	in := input(10, reading(33, 0.1))
 	in.Spec.MaxReplicas = 100

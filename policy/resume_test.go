@@ -18,7 +18,7 @@ func TestACheckpointThatCannotBeReadHoldsReplicas(t *testing.T) {
 			resumed, err := policy.Resume(text, 9, noon())
 			require.Equal(t, text == "", err == nil)
 			require.Equal(t, policy.State{
-				DecidedAt: noon(), Recommendations: []policy.ReplicasAt{{At: noon(), Replicas: 9}},
+				Recommendations: []policy.ReplicasAt{{At: noon(), Replicas: 9}},
 			}, resumed)
 		})
 	}

@@ -16,8 +16,6 @@ import (
 // State is what one decision passes to the next. It is never modified: a decision returns a new one. Encode writes all
 // fields, with bounds by their JSON names.
 type State struct {
-	// DecidedAt is when the last decision was made, or when the state was resumed. Learning continues from there.
-	DecidedAt time.Time `json:"at,omitzero"`
 	// ReadAt is the time of the last reading that the state learned from.
 	ReadAt time.Time `json:"read,omitzero"`
 	// LearnedAt is the time of the last reading that capacity was learned from.
@@ -92,9 +90,6 @@ const longestWindow = time.Hour
 
 // resumedAt is the state for a process that starts now.
 func (s State) resumedAt(currentReplicas int32, now time.Time) State {
-	if s.DecidedAt.IsZero() {
-		s.DecidedAt = now
-	}
 	if now.Sub(s.Decided.At) >= followTimeout {
 		s.Decided.From = s.Decided.Replicas
 	}
@@ -204,7 +199,7 @@ func (s State) ofSubscription(in Input) State {
 	if s.Subscription == wanted {
 		return s
 	}
-	fresh := State{DecidedAt: s.DecidedAt, Subscription: wanted, Start: s.Start}
+	fresh := State{Subscription: wanted, Start: s.Start}
 	fresh.Start.Open, fresh.Start.Consuming = false, 0
 	return fresh.holding(in.CurrentReplicas, in.Now)
 }

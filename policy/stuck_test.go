@@ -17,7 +17,7 @@ import (
 // state it scaled a new policy from 1 to 50 replicas within a minute.
 func TestReplicasDoNotExceedTheMessages(t *testing.T) {
 	for ready, most := range map[float64]int32{1: 1, 3: 3, 40: 40} {
-		state, current := policy.State{DecidedAt: noon()}, int32(1)
+		state, current := policy.State{}, int32(1)
 		for second := 10; second <= 100; second += 10 {
 			in := input(current, reading(ready, 0))
 			in.Spec.MaxReplicas = 100

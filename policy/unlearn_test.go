@@ -30,7 +30,7 @@ func (s speedUp) used(t *testing.T, forget bool) int {
 	p.run(hour)
 	require.InEpsilon(t, s.slow, p.state.Capacity.MessagesPerSecond, 0.1)
 	if forget {
-		p.state = policy.State{}.Continue(p.in.CurrentReplicas, p.state.DecidedAt)
+		p.state = policy.State{}.Continue(p.in.CurrentReplicas, p.state.ReadAt)
 	}
 	return s.follow(p, load)
 }

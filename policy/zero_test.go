@@ -234,9 +234,9 @@ func TestDecisionsAboutZeroAreExplained(t *testing.T) {
 	waiting.Reading.Ready, waiting.Reading.Total = backlog.Known(36_000), backlog.Known(36_000)
 	known := policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}
 	due := policy.State{
-		Zero:      policy.Zero{IdleSince: noon().Add(-6 * time.Minute), IdleAt: noon().Add(-10 * time.Second)},
-		Capacity:  learned(100),
-		DecidedAt: noon(), ReadAt: noon(),
+		Zero:     policy.Zero{IdleSince: noon().Add(-6 * time.Minute), IdleAt: noon().Add(-10 * time.Second)},
+		Capacity: learned(100),
+		ReadAt:   noon(),
 	}
 	for sentence, test := range map[string]struct {
 		in    policy.Input

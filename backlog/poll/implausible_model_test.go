@@ -185,7 +185,7 @@ func (m *pulsarModel) decide(t *testing.T, length time.Duration, minReplicas int
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), subscriptionName, orders)
 	subscription.Workload = "workload"
-	state := policy.State{DecidedAt: time.Now(), Capacity: fixture.Capacity(perReplica)}
+	state := policy.State{Capacity: fixture.Capacity(perReplica)}
 	state.Capacity.Coverage = 0.98
 	var h history
 	reconcile := func() {

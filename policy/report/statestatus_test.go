@@ -37,7 +37,7 @@ func TestAStatusCarriesTheStateToTheNextProcess(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, state.Capacity, resumed.Capacity)
 	require.Equal(t, state.Plateau, resumed.Plateau)
-	require.Equal(t, state.DecidedAt, resumed.DecidedAt, "values that decay do so for the time between")
+	require.Equal(t, state.LearnedAt, resumed.LearnedAt, "values that decay do so for the time between")
 	require.InDelta(t, state.Arrivals.Rise, resumed.Arrivals.Rise, 1e-9)
 	require.Equal(t, []policy.ReplicasAt{
 		state.Recommendations[0], state.Recommendations[1], {At: now, Replicas: 40},
@@ -46,7 +46,6 @@ func TestAStatusCarriesTheStateToTheNextProcess(t *testing.T) {
 
 func TestTheRatesOfAMomentAgoAreResumed(t *testing.T) {
 	state := learnedState(t)
-	state.DecidedAt = noon()
 	state.Arrivals.Past[0].At, state.Arrivals.Past[1].At = noon().Add(-10*time.Second), noon()
 	resumed, err := policy.Resume(written(t, state).WorkingCheckpoint, 40, noon().Add(5*time.Second))
 	require.NoError(t, err)
@@ -58,7 +57,7 @@ func TestAClockThatIsBehindHoldsNothingForLonger(t *testing.T) {
 	now := noon().Add(-24 * time.Hour)
 	resumed, err := policy.Resume(written(t, state).WorkingCheckpoint, 1, now)
 	require.NoError(t, err)
-	require.Equal(t, now, resumed.DecidedAt)
+	require.Equal(t, now, resumed.LearnedAt)
 	require.Equal(t, now, resumed.Capacity.LearnedAt)
 	require.Equal(t, now, resumed.Plateau.Since)
 	require.Equal(t, now.Add(time.Hour), resumed.Plateau.Quiet, "times in the future are at most an hour ahead")
@@ -77,7 +76,7 @@ func TestAClockThatIsBehindHoldsNothingForLonger(t *testing.T) {
 }
 
 func TestAStateCausesAWriteOnlyIfItTakesLongToLearn(t *testing.T) {
-	quiet := policy.State{DecidedAt: noon(), Arrivals: arrivals(500), Capacity: learned(100)}
+	quiet := policy.State{Arrivals: arrivals(500), Capacity: learned(100)}
 	capped := quiet
 	capped.Plateau = policy.Plateau{
 		Stage: policy.Limited, Replicas: 5, Each: 100, Reference: policy.Output{Replicas: 8, Processed: 500},
@@ -86,10 +85,10 @@ func TestAStateCausesAWriteOnlyIfItTakesLongToLearn(t *testing.T) {
 	lower := capped
 	lower.Plateau.Replicas = 4
 	older := capped
-	older.Plateau.Since, older.Plateau.Pause, older.DecidedAt = noon().Add(
+	older.Plateau.Since, older.Plateau.Pause, older.ReadAt = noon().Add(
 		-time.Minute), time.Hour, noon().Add(time.Minute)
 	later := quiet
-	later.Arrivals, later.DecidedAt = arrivals(600), noon().Add(time.Minute)
+	later.Arrivals, later.ReadAt = arrivals(600), noon().Add(time.Minute)
 	later.Recommendations = []policy.ReplicasAt{{At: noon(), Replicas: 7}}
 	absent := func(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
 		s.WorkingCheckpoint = ""
@@ -135,7 +134,7 @@ func TestACoverageOfNearlyNothingIsShownAsOnePercent(t *testing.T) {
 }
 
 func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {
-	before := written(t, policy.State{DecidedAt: noon(), Arrivals: arrivals(500), Capacity: learned(100)})
+	before := written(t, policy.State{Arrivals: arrivals(500), Capacity: learned(100)})
 	tests := map[string]struct {
 		after   time.Duration
 		ready   float64
@@ -154,7 +153,7 @@ func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {
 			in := input(3, reading(test.ready, 500))
 			in.Now, in.Reading.Consumers = o.Now, backlog.Known(3)
 			decision, _ := policy.Decide(in, policy.State{})
-			state := policy.State{DecidedAt: o.Now, Arrivals: arrivals(501), Capacity: learned(100)}
+			state := policy.State{ReadAt: o.Now, Arrivals: arrivals(501), Capacity: learned(100)}
 			after := statusOf(before, o, &decided{Decision: decision, State: state, Reading: in.Reading})
 			require.Equal(t, test.renewed, statusDue(before, after, o.Now))
 			text, err := state.Encode()
@@ -169,8 +168,8 @@ func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {
 }
 
 func TestAHeartbeatWritesTheStateOfNow(t *testing.T) {
-	before := written(t, policy.State{DecidedAt: noon(), Arrivals: arrivals(500)})
-	after := written(t, policy.State{DecidedAt: noon().Add(5 * time.Minute), Arrivals: arrivals(501)})
+	before := written(t, policy.State{ReadAt: noon(), Arrivals: arrivals(500)})
+	after := written(t, policy.State{ReadAt: noon().Add(5 * time.Minute), Arrivals: arrivals(501)})
 	after.Decision.Time = metav1.NewTime(noon().Add(5 * time.Minute))
 	require.True(t, statusDue(before, after, noon().Add(5*time.Minute)))
 	require.NotEqual(t, before.WorkingCheckpoint, after.WorkingCheckpoint)
