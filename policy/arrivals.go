@@ -117,7 +117,8 @@ func learnArrivals(before *Arrivals, p forecast.Rate, pulse bool, objective, rea
 	after, gap := *before, p.PerSecond-before.Rate
 	after.learnDispersion(p)
 	// The deviation is that of the mean of both rates, since a rate of none has a deviation of 0.
-	step := math.Abs(gap) > max(stepShare*before.Rate, stepDeviations*before.deviation((before.Rate+p.PerSecond)/2, p.Window))
+	deviation := before.deviation((before.Rate+p.PerSecond)/2, p.Window)
+	step := math.Abs(gap) > max(stepShare*before.Rate, stepDeviations*deviation)
 	after.At = p.At
 	if p.At.Sub(before.RoseAt) >= p.Window {
 		after.RoseAt = time.Time{}

@@ -74,14 +74,12 @@ func (b Budget) learn(in Input, before, after State) Budget {
 
 // at is a copy with Counts of the window that ends at a time.
 func (b Budget) at(now time.Time, part time.Duration) Budget {
-	counts := append(make([]Count, 0, windowParts+1), b.Counts...)
-	switch {
-	case len(counts) == 0 || now.Before(b.Since) || now.Sub(b.Since) >= windowParts*part:
+	if len(b.Counts) == 0 || now.Before(b.Since) || now.Sub(b.Since) >= windowParts*part {
 		return Budget{Since: now, Counts: []Count{{}}}
-	default:
-		for ; now.Sub(b.Since) >= part; b.Since = b.Since.Add(part) {
-			counts = append(counts, Count{})
-		}
+	}
+	counts := append(make([]Count, 0, windowParts+1), b.Counts...)
+	for ; now.Sub(b.Since) >= part; b.Since = b.Since.Add(part) {
+		counts = append(counts, Count{})
 	}
 	return Budget{Since: b.Since, Counts: counts[max(0, len(counts)-windowParts):]}
 }
@@ -93,7 +91,6 @@ func latenessKnown(in Input) bool {
 	return aged && !failing(in) && in.Reading.Coverage.Complete() && contradiction(in) == ""
 }
 
-// late is the share of the messages that were late, from 0 to 1.
 func (b Budget) late() backlog.Measurement {
 	var sum Count
 	for _, c := range b.Counts {

@@ -83,7 +83,6 @@ func capacity(in Input, state State) recommendation {
 	return a
 }
 
-// withoutArrivals holds until the publish rate is known.
 func withoutArrivals(in Input) recommendation {
 	if err := Unsupported(in); err != nil {
 		return holdCurrent(in, HoldLearning, err.Error())
@@ -250,7 +249,6 @@ func (l load) wait() float64 {
 	return l.excessAfter(l.react) / max(l.current*l.capacity, epsilon)
 }
 
-// urgent reports whether more replicas justify a change.
 func (l load) urgent() bool {
 	tolerated := waitShare * l.planned
 	if l.restarts || l.keyed {

@@ -107,7 +107,6 @@ type Type struct {
 // typeKept is longer than most faults, and than the restart of all replicas.
 const typeKept = 10 * time.Minute
 
-// learn learns from a reading.
 func (t Type) learn(in Input) Type {
 	reported := in.SubscriptionType()
 	other := reported != t.Is && t.Is != "" && t.Is != backlog.NoType

@@ -206,10 +206,8 @@ func holdUnknown(in Input, before State) (Decision, State) {
 		hold = &Hold{HoldUnknown, in.Unknown.Error()}
 	}
 	decision := Decision{Time: in.Now, Wanted: target, Hold: hold, Wait: backlog.Unknown(in.Unknown)}
-	switch {
-	case target > 0 || in.minReplicas() > 0 || in.Frozen != nil:
-	case ScaleUpDisabled(in.Spec):
-	case errors.Is(in.Unknown, backlog.ErrSubscriptionNotFound) && !errors.Is(in.Unknown, backlog.ErrStale):
+	mayWake := target == 0 && in.minReplicas() == 0 && in.Frozen == nil && !ScaleUpDisabled(in.Spec)
+	if mayWake && errors.Is(in.Unknown, backlog.ErrSubscriptionNotFound) && !errors.Is(in.Unknown, backlog.ErrStale) {
 		target = 1
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)

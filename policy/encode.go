@@ -157,7 +157,6 @@ func DecodeState(text string, now time.Time) (State, error) {
 	return state, nil
 }
 
-// withPart is the state with one more of its fields.
 func (s State) withPart(name string, text jsontext.Value, now time.Time) (State, error) {
 	part, err := json.Marshal(map[string]jsontext.Value{name: text})
 	if err == nil {

@@ -128,7 +128,6 @@ const failedFor = 2 * time.Minute
 // failingShare: if this share of the attempts ends with an exception, more replicas do not help.
 const failingShare = 0.5
 
-// failing reports whether most attempts of the function end with an exception.
 func failing(in Input) bool {
 	failed, err := in.Reading.Instances.UserExceptionRate.Value()
 	processed, unknown := in.Reading.Instances.ProcessRate.Value()

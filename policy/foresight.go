@@ -111,7 +111,6 @@ func (f foresight) upstream() float64 {
 	return rate
 }
 
-// pulse is the rate of a pulse that is about to begin.
 func (f foresight) pulse() float64 {
 	next, order := f.ahead()
 	if next == nil || f.in.Now.Before(order) || f.in.Now.Sub(next.Begin) > next.Spread+2*f.in.pollInterval() {

@@ -64,7 +64,9 @@ func because(reason string, err error) Hold {
 // blocked ones also continue to receive messages.
 func (t trial) tryUp(in Input, state State) trial {
 	r, working := in.Reading, atCapacity(in, state.Capacity)
-	blocked := Hold{HoldBlocked, "dispatch is blocked until consumers acknowledge messages: more replicas would receive none"}
+	blocked := Hold{
+		HoldBlocked, "dispatch is blocked until consumers acknowledge messages: more replicas would receive none",
+	}
 	throttled := Hold{
 		HoldThrottled, "a dispatch rate limit of Pulsar throttles messages: more replicas would receive no more",
 	}
@@ -105,7 +107,6 @@ func NotStarting(pods *Pods, replicas int32, now time.Time) string {
 	return ""
 }
 
-// tryDown tries the reasons to remove no replica.
 func (t trial) tryDown(in Input, state State) trial {
 	return t.try(Hold{HoldStabilizing, oldReading(in)}, because(HoldPartial, in.Reading.Coverage.Err()),
 		because(HoldUnknown, unknownLoad(in)), Hold{HoldContradicted, lasting(in, state.Contradiction)},

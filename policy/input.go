@@ -53,7 +53,6 @@ type Input struct {
 	Upstream *Outlook
 }
 
-// freshFor is the maximum age of this reading.
 func (in Input) freshFor() time.Duration { return in.FreshFor + in.Rested }
 
 // SubscriptionType is the type that the broker reports, or the promised one if the broker reports none.
@@ -64,7 +63,6 @@ func (in Input) SubscriptionType() backlog.SubscriptionType {
 	return in.Reading.Type
 }
 
-// minReplicas is the lower bound of the policy.
 func (in Input) minReplicas() int32 {
 	bound := MinReplicas(in.Spec)
 	if in.NeverZero {
@@ -248,7 +246,6 @@ func Cooldown(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 	return defaultCooldown
 }
 
-// pollInterval is a third of FreshFor.
 func (in Input) pollInterval() time.Duration { return in.FreshFor / 3 }
 
 func strategies(spec v1alpha1.AutoscalingPolicySpec) []v1alpha1.Strategy {

@@ -204,13 +204,11 @@ func flow(r backlog.Reading) (arriving, processed float64) {
 	return arriving, processed
 }
 
-// fallsBehind reports whether replicas process clearly less than arrives.
 func fallsBehind(r backlog.Reading) bool {
 	arriving, processed := flow(r)
 	return processed < fallsBehindShare*arriving
 }
 
-// observe returns the capacity after one more observation.
 func (c *LearnedCapacity) observe(messagesPerSecond, variance float64, now time.Time) *LearnedCapacity {
 	messagesPerSecond = max(minRate, messagesPerSecond)
 	if c == nil {

@@ -118,7 +118,6 @@ func (p Plateau) blocksLearning(r backlog.Reading) bool {
 		(!known || now.Replicas > p.Reference.Replicas || now.Processed < slowedShare*p.Reference.Processed)
 }
 
-// none returns a plateau without a stage.
 func (p Plateau) none() Plateau { return Plateau{Pause: p.Pause, Quiet: p.Quiet} }
 
 // begin verifies a scale-up. It uses the learned capacity for a poll with few messages, and for a pool that was not
@@ -211,7 +210,6 @@ func (p Plateau) rebase(in Input, now Output, complete bool) Plateau {
 	return p
 }
 
-// expected is what one more replica should add.
 func (p Plateau) expected() float64 {
 	return min(p.Each, p.Reference.Processed/p.Reference.Replicas)
 }
@@ -253,7 +251,6 @@ func (p Plateau) judge(in Input, now Output) Plateau {
 	return after
 }
 
-// check follows a ceiling.
 func (p Plateau) check(in Input, floor Floor, now Output, saturated bool) Plateau {
 	ready, err := in.Reading.Ready.Value()
 	if !saturated && err == nil && ready-floor.Messages < max(1, now.Processed*normalBacklog.Seconds()) {

@@ -87,5 +87,4 @@ func (c *LearnedCapacity) pause() time.Duration {
 	return firstPause << min(c.Failed, maxFailed)
 }
 
-// planned is the capacity to plan with.
 func (c *LearnedCapacity) planned() float64 { return max(c.MessagesPerSecond, c.Probe) }

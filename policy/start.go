@@ -43,7 +43,6 @@ const (
 	maxRestarts = 3
 )
 
-// learn learns from a poll.
 func (s Start) learn(in Input) Start {
 	after := s
 	consumers, err := in.Reading.Consumers.Value()
@@ -93,7 +92,6 @@ func (s Start) learn(in Input) Start {
 	return after
 }
 
-// seconds is how long a replica takes to start.
 func (s Start) seconds() float64 {
 	if s.Count == 0 {
 		return startSeconds
@@ -109,7 +107,6 @@ func (s Start) react(in Input) float64 {
 // Sync is how long a decided number may take to reach the target: a sync of the HPA, or the measured lag if longer.
 func (in Input) Sync() time.Duration { return min(max(SyncPeriod, in.Lag), LongestSync) }
 
-// restarts reports whether a change of the number of replicas restarts them all.
 func (s Start) restarts(in Input) bool {
 	return s.Restarts > 0 || in.Restarts
 }

@@ -88,7 +88,6 @@ func (s State) holding(currentReplicas int32, now time.Time) State {
 // longestWindow is the largest stabilization window of the CRD; the next decision applies its own.
 const longestWindow = time.Hour
 
-// resumedAt is the state for a process that starts now.
 func (s State) resumedAt(currentReplicas int32, now time.Time) State {
 	if now.Sub(s.Decided.At) >= followTimeout {
 		s.Decided.From = s.Decided.Replicas

@@ -116,7 +116,6 @@ const (
 	tolerance = 0.1
 )
 
-// targetShare is from 0 to 1.
 func targetShare(u *v1alpha1.Utilization) float64 {
 	if u == nil || u.TargetPercent <= 0 {
 		return defaultTarget
@@ -198,7 +197,6 @@ func recommend(replicas int32, equation string) recommendation {
 	return recommendation{replicas: replicas, steady: replicas, needed: replicas, equation: equation}
 }
 
-// holdCurrent returns a recommendation to keep the current replicas.
 func holdCurrent(in Input, reason, message string) recommendation {
 	a := recommend(in.CurrentReplicas, "")
 	a.unknown, a.tried.held = true, &Hold{reason, message}

@@ -39,7 +39,6 @@ const (
 	firstWake, messagesToLearn = 4, 100
 )
 
-// learn learns from a poll.
 func (z Zero) learn(in Input, before State) Zero {
 	arrives, quiet := flows(in.Reading.PublishRate)
 	works, rests := flows(in.Reading.ProcessRate)
@@ -77,13 +76,11 @@ func flows(rate backlog.Measurement) (some, none bool) {
 	return false, err == nil
 }
 
-// hasBacklog reports whether the known topics have a backlog.
 func hasBacklog(in Input, floor Floor) bool {
 	total, err := in.Reading.Total.LowerBound()
 	return err == nil && total > floor.Messages
 }
 
-// atZero is the state without replicas.
 func (z Zero) atZero(in Input) Zero {
 	if !z.IdleSince.IsZero() && !z.Worked { // the last replica was just removed, and processed nothing
 		z.Backoff = min(longestBackoff, max(firstBackoff, 2*z.Backoff))
@@ -111,7 +108,6 @@ func empty(in Input, floor Floor) bool {
 	return total == 0 || (total <= floor.Messages && unacked == 0)
 }
 
-// readyForZero reports whether the last replica may be removed.
 func (z Zero) readyForZero(in Input) bool {
 	return in.minReplicas() == 0 && !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= Cooldown(in.Spec) &&
 		z.IdleAt.Equal(in.Now)
