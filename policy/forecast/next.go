@@ -119,8 +119,9 @@ func (p Pulses) scored(begin time.Time) Pulses {
 	return p
 }
 
-// Weight is from 0 to 1: how much of the headroom the record replaces. It takes nine pulses in a row to replace all.
+// Weight is from 0 to 1: how much of the headroom the record replaces. The nine intervals that Pulses remembers replace
+// two thirds: the next pulse may come at another time all the same.
 func (n Next) Weight() float64 {
-	const none, all = 5, 9
+	const none, all = 5, 11
 	return min(1, math.Max(0, float64(n.Regular-none)/(all-none)))
 }

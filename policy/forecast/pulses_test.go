@@ -200,7 +200,7 @@ func TestAPulseWhoseEndWasNotSeenIsForgotten(t *testing.T) {
 }
 
 func TestALongRecordReplacesHeadroom(t *testing.T) {
-	for count, want := range map[int]float64{4: 0, 6: 0, 8: 0.5, 10: 1, 30: 1} {
+	for count, want := range map[int]float64{4: 0, 6: 0, 8: 0.33, 10: 0.67, 30: 0.67} {
 		until := 63 + float64(count-1)*300 + 60
 		next, expected := learned(train(count, 300), until).Next(at(until))
 		require.True(t, expected)
