@@ -14,8 +14,8 @@ import (
 )
 
 // A topic of which the first message wakes replicas has a job for each of its partitions that waits for a message: a
-// fetch that lasts. The message wakes a replica, and an answer about the topic sizes the rest. The topic is fetched once
-// the job sees new messages too, so that none is missed in between, and it keeps its interval meanwhile.
+// fetch that lasts. The message wakes a replica, and an answer about the topic sizes the rest. The topic is fetched
+// once the job sees new messages too, so that none is missed in between, and it keeps its interval meanwhile.
 
 const (
 	// maxWatch ends a job, so that others get its place in turn, and a broker that forgot it is noticed.

@@ -51,8 +51,8 @@ func Follow(ctx context.Context, reader client.WithWatch, list client.ObjectList
 	}
 }
 
-// FollowFunctions reports changes of the replicas of Functions until ctx ends. After the time that pods take to start it
-// writes the status of each as Function Mesh does.
+// FollowFunctions reports changes of the replicas of Functions until ctx ends. After the time that pods take to start
+// it writes the status of each as Function Mesh does.
 func FollowFunctions(ctx context.Context, writer client.WithWatch, namespace string, start time.Duration,
 	scaled func(function string, replicas int),
 ) error {

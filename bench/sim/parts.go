@@ -97,5 +97,6 @@ func parsePart(name string) (baseline.Part, error) {
 	if i := slices.IndexFunc(all, func(p baseline.Part) bool { return p.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	return baseline.Part{}, fmt.Errorf("%q is no part of the algorithm: use one of %s", name, strings.Join(partNames(), ", "))
+	return baseline.Part{}, fmt.Errorf("%q is no part of the algorithm: use one of %s", name,
+		strings.Join(partNames(), ", "))
 }

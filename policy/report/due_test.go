@@ -117,16 +117,19 @@ func TestChangedSignalsOfFewPoliciesAreWrittenOnceAMinute(t *testing.T) {
 }
 
 func TestABacklogOfMessagesInTransitIsWrittenOnceAHeartbeat(t *testing.T) {
+	everyMinute := func(least, more int64) func(second int) int64 {
+		return func(second int) int64 { return least + int64(second/60%2)*more }
+	}
 	for name, tt := range map[string]struct {
 		published *float64
 		messages  func(second int) int64
 		want      int
 	}{
 		"replicas hold other messages each time":      {new(120.0), func(second int) int64 { return int64(second % 60) }, 2},
-		"as many as are published in a second":        {new(20.0), func(second int) int64 { return int64(second / 60 % 2 * 20) }, 2},
-		"more than are published in a second":         {new(20.0), func(second int) int64 { return int64(second / 60 % 2 * 21) }, 10},
-		"and the rate of publishing is unknown":       {nil, func(second int) int64 { return int64(second / 60 % 2 * 20) }, 10},
-		"a tenth of the backlog, although it is more": {new(20.0), func(second int) int64 { return 1000 + int64(second/60%2*100) }, 2},
+		"as many as are published in a second":        {new(20.0), everyMinute(0, 20), 2},
+		"more than are published in a second":         {new(20.0), everyMinute(0, 21), 10},
+		"and the rate of publishing is unknown":       {nil, everyMinute(0, 20), 10},
+		"a tenth of the backlog, although it is more": {new(20.0), everyMinute(1000, 100), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := func(second int) v1alpha1.AutoscalingPolicyStatus {

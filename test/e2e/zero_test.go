@@ -189,7 +189,9 @@ func publishDelayed(t *testing.T, b *broker.Broker, topic string) {
 	connection, err := broker.Connect(b.ServiceURL(), "")
 	require.NoError(t, err)
 	defer connection.Close()
-	producer, err := connection.CreateProducer(pulsar.ProducerOptions{Topic: broker.TopicName(topic), DisableBatching: true})
+	producer, err := connection.CreateProducer(pulsar.ProducerOptions{
+		Topic: broker.TopicName(topic), DisableBatching: true,
+	})
 	require.NoError(t, err)
 	defer producer.Close()
 	_, err = producer.Send(t.Context(), &pulsar.ProducerMessage{Payload: []byte("later"), DeliverAfter: time.Hour})

@@ -151,7 +151,7 @@ func TestOnlyWhatComesAfterTheFirstScoredSecondCounts(t *testing.T) {
 	}
 	all, since := count(0), count(250)
 	require.Equal(t, 1, since.Actions, "of %d", all.Actions)
-	require.Equal(t, len(all.Trace), len(since.Trace), "pictures have all of it")
+	require.Len(t, since.Trace, len(all.Trace), "pictures have all of it")
 	left := float64(len(all.Trace)-250) / float64(len(all.Trace))
 	require.InEpsilon(t, all.Messages*left, since.Messages, 0.05)
 	require.Less(t, since.Finished, all.Finished)
