@@ -5,19 +5,15 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
 	"k8s.io/metrics/pkg/client/custom_metrics/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -59,10 +55,7 @@ func newRoutes(ctx context.Context, s *stage.Stage) ([]route, error) {
 		return nil, fmt.Errorf("reading how to reach the API server: %w", err)
 	}
 	direct := rest.CopyConfig(aggregated)
-	direct.Host = s.Adapter.URL
-	if direct.TLSClientConfig, err = adapterTLS(ctx, s.Client); err != nil {
-		return nil, err
-	}
+	direct.Host, direct.TLSClientConfig = s.Adapter.URL, s.Adapter.TLS
 	routes := []route{{name: "aggregator"}, {name: "direct"}}
 	for i, config := range []*rest.Config{aggregated, direct} {
 		routes[i].seen = &witness{}
@@ -83,48 +76,6 @@ func newClient(config *rest.Config, seen *witness) (rest.Interface, error) {
 	config.QPS = -1
 	config.Wrap(seen.watch)
 	return rest.RESTClientFor(config)
-}
-
-// adapterTLS reads the aggregator's configuration for the adapter's certificate: its authority and name.
-func adapterTLS(ctx context.Context, reader client.Reader) (rest.TLSClientConfig, error) {
-	const name = "v1beta2.custom.metrics.k8s.io"
-	service := &unstructured.Unstructured{}
-	service.SetGroupVersionKind(schema.GroupVersionKind{
-		Group: "apiregistration.k8s.io", Version: "v1",
-		Kind: "APIService",
-	})
-	if err := reader.Get(ctx, client.ObjectKey{Name: name}, service); err != nil {
-		return rest.TLSClientConfig{}, fmt.Errorf("reading APIService %s: %w", name, err)
-	}
-	return tlsOf(service)
-}
-
-// tlsOf returns that of an APIService; kube-aggregator's handler_proxy.go verifies the name <service>.<namespace>.svc.
-func tlsOf(service *unstructured.Unstructured) (rest.TLSClientConfig, error) {
-	read := func(fields ...string) (string, error) {
-		text, found, err := unstructured.NestedString(service.Object, fields...)
-		if err != nil || !found {
-			return "", fmt.Errorf("reading %v of APIService %s: found %t: %w", fields, service.GetName(), found, err)
-		}
-		return text, nil
-	}
-	bundle, err := read("spec", "caBundle")
-	if err != nil {
-		return rest.TLSClientConfig{}, err
-	}
-	name, err := read("spec", "service", "name")
-	if err != nil {
-		return rest.TLSClientConfig{}, err
-	}
-	namespace, err := read("spec", "service", "namespace")
-	if err != nil {
-		return rest.TLSClientConfig{}, err
-	}
-	ca, err := base64.StdEncoding.DecodeString(bundle)
-	if err != nil {
-		return rest.TLSClientConfig{}, fmt.Errorf("decoding the caBundle of APIService %s: %w", service.GetName(), err)
-	}
-	return rest.TLSClientConfig{CAData: ca, ServerName: name + "." + namespace + ".svc"}, nil
 }
 
 // witness records the protocol of the last response.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 )
 
@@ -79,40 +78,6 @@ func TestAskFailsUnlessTheResponseIsTheMetric(t *testing.T) {
 			if tt.status == http.StatusTooManyRequests {
 				require.True(t, apierrors.IsTooManyRequests(err))
 			}
-		})
-	}
-}
-
-func TestTLSOfAnAPIService(t *testing.T) {
-	service := func(spec map[string]any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "v1.test"}, "spec": spec}}
-	}
-	reference := map[string]any{"name": "adapter", "namespace": "scaling"}
-	tests := map[string]struct {
-		spec  map[string]any
-		fails string
-	}{
-		"verifies the Service's name by its authority": {map[string]any{"caBundle": "YWJj", "service": reference}, ""},
-		"fails without an authority":                   {map[string]any{"service": reference}, "caBundle"},
-		"fails without a Service":                      {map[string]any{"caBundle": "YWJj"}, "service name"},
-		"fails without a namespace": {map[string]any{
-			"caBundle": "YWJj",
-			"service":  map[string]any{"name": "a"},
-		}, "service namespace"},
-		"fails for an authority that is not base64": {
-			map[string]any{"caBundle": "?", "service": reference},
-			"decoding the caBundle of APIService v1.test",
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			config, err := tlsOf(service(tt.spec))
-			if tt.fails != "" {
-				require.ErrorContains(t, err, tt.fails)
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, rest.TLSClientConfig{CAData: []byte("abc"), ServerName: "adapter.scaling.svc"}, config)
 		})
 	}
 }

@@ -15,75 +15,42 @@ import (
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-func labels(function string) map[string]string { return mesh.FunctionLabels(stage.Namespace, function) }
+// uid is that of nothing: no garbage collector runs.
+const uid = "00000000-0000-4000-8000-000000000000"
 
-// child is the name of the StatefulSet of a Function.
-func child(function string) string {
-	return plan.FunctionMeshName(v1alpha1.ScaleTargetRef{Kind: mesh.KindFunction, Name: function})
-}
-
-func statefulSet(function string) *appsv1.StatefulSet {
-	count := int32(replicas)
-	return &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: stage.Namespace, Name: child(function), Labels: labels(function),
-			OwnerReferences: owner(mesh.GroupVersion().String(), mesh.KindFunction, function),
-		},
-		Spec: appsv1.StatefulSetSpec{
-			Replicas: &count, Selector: &metav1.LabelSelector{MatchLabels: labels(function)},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(function)}, Spec: podSpec(function)},
-		},
+// statefulSet is that of a Function, with a command as long as a real one.
+func statefulSet(function string) (*appsv1.StatefulSet, error) {
+	object := mesh.Function(stage.Namespace, function, mesh.FunctionConfig{
+		Topics: []string{fake.TopicOf(function)}, PulsarConfig: "pulsar-0", Replicas: replicas,
+	})
+	object.SetUID(uid)
+	set, err := mesh.StatefulSet(object)
+	if err != nil {
+		return nil, err
 	}
-}
-
-// owner is a controller. Its uid is that of nothing: no garbage collector runs.
-func owner(version, kind, name string) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{
-		APIVersion: version, Kind: kind, Name: name, UID: "00000000-0000-4000-8000-000000000000", Controller: new(true),
-	}}
-}
-
-func podSpec(function string) corev1.PodSpec {
-	const details = `{"tenant":"public","namespace":"default","className":"pulsarautoscaler.PacedFunction"}`
-	size := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
-	}
-	return corev1.PodSpec{
-		NodeName: "node-1", Hostname: child(function), TerminationGracePeriodSeconds: new(int64(30)),
-		Containers: []corev1.Container{{
-			Name: "pulsar-function", Image: "streamnative/pulsar-functions-java-runner:3.3.9", Command: []string{"sh", "-c"},
-			Args: []string{
-				"SHARD_ID=${POD_NAME##*-} && exec java -cp /pulsar/instances/java-instance.jar " +
-					"org.apache.pulsar.functions.instance.JavaInstanceMain --instance_id ${SHARD_ID} --function_details '" + details +
-					"' --pulsar_serviceurl $brokerServiceURL " + strings.Repeat("-Dpulsar.option=value ", 20),
-			},
-			Env: []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{
-				FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"},
-			}}},
-			Resources: corev1.ResourceRequirements{Requests: size, Limits: size},
-			Ports: []corev1.ContainerPort{
-				{Name: "tcp-grpc", ContainerPort: 9093}, {Name: "http-metrics", ContainerPort: 9094},
-			},
-		}},
-	}
+	set.UID = uid
+	set.Spec.Template.Spec.Containers[0].Args[0] += strings.Repeat(" -Dpulsar.option=value", 20)
+	return set, nil
 }
 
 // pod is Running and Ready. With a port its counters are served there; otherwise it has no address.
-func pod(function string, ordinal, port int) *corev1.Pod {
-	name, started := child(function)+"-"+strconv.Itoa(ordinal), metav1.NewTime(time.Now().Truncate(time.Second))
-	all := labels(function)
-	all[appsv1.StatefulSetPodNameLabel], all[appsv1.PodIndexLabel] = name, strconv.Itoa(ordinal)
-	all[appsv1.ControllerRevisionHashLabelKey] = child(function) + "-6bdf7d8c5f"
+func pod(set *appsv1.StatefulSet, ordinal, port int) *corev1.Pod {
+	name, started := set.Name+"-"+strconv.Itoa(ordinal), metav1.NewTime(time.Now().Truncate(time.Second))
+	template := set.Spec.Template.DeepCopy()
+	made := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	made.Namespace, made.Name, made.Spec.NodeName, made.Spec.Hostname = set.Namespace, name, "node-1", set.Name
+	made.OwnerReferences = []metav1.OwnerReference{
+		*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet")),
+	}
+	made.Labels[appsv1.StatefulSetPodNameLabel], made.Labels[appsv1.PodIndexLabel] = name, strconv.Itoa(ordinal)
+	made.Labels[appsv1.ControllerRevisionHashLabelKey] = set.Name + "-6bdf7d8c5f"
 	status := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &started, QOSClass: corev1.PodQOSGuaranteed}
 	for _, kind := range []corev1.PodConditionType{
 		corev1.PodScheduled, corev1.PodInitialized, corev1.PodReadyToStartContainers, corev1.ContainersReady, corev1.PodReady,
@@ -91,22 +58,17 @@ func pod(function string, ordinal, port int) *corev1.Pod {
 		status.Conditions = append(status.Conditions,
 			corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: started})
 	}
+	container := made.Spec.Containers[0]
 	status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: "pulsar-function", Image: "streamnative/pulsar-functions-java-runner:3.3.9", Ready: true, Started: new(true),
+		Name: container.Name, Image: container.Image, Ready: true, Started: new(true),
 		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}},
 	}}
-	annotations := map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "9094"}
 	if port != 0 {
-		annotations["prometheus.io/port"], status.PodIP = strconv.Itoa(port), "127.0.0.1"
+		made.Annotations["prometheus.io/port"], status.PodIP = strconv.Itoa(port), "127.0.0.1"
 		status.PodIPs = []corev1.PodIP{{IP: status.PodIP}}
 	}
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: stage.Namespace, Name: name, Labels: all, Annotations: annotations,
-			OwnerReferences: owner("apps/v1", "StatefulSet", child(function)),
-		},
-		Spec: podSpec(function), Status: status,
-	}
+	made.Status = status
+	return made
 }
 
 // counters are what an instance serves of the series that the adapter requests.

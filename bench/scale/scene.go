@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,20 +96,23 @@ func (s *scene) create(ctx context.Context, config *rest.Config, scheme *runtime
 
 // createPods creates the StatefulSet of a Function and its pods.
 func (s *scene) createPods(ctx context.Context, function string) error {
-	set := statefulSet(function)
-	if err := s.client.Create(ctx, set); err != nil {
+	set, err := statefulSet(function)
+	if err != nil {
+		return err
+	}
+	if err := s.client.Create(ctx, set.DeepCopy()); err != nil {
 		return fmt.Errorf("creating StatefulSet %s: %w", set.Name, err)
 	}
 	for i := range s.bench.pods {
-		if err := s.createPod(ctx, function, i); err != nil {
+		if err := s.createPod(ctx, set, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *scene) createPod(ctx context.Context, function string, ordinal int) error {
-	made := pod(function, ordinal, s.podPort)
+func (s *scene) createPod(ctx context.Context, set *appsv1.StatefulSet, ordinal int) error {
+	made := pod(set, ordinal, s.podPort)
 	status := made.Status
 	if err := s.client.Create(ctx, made); err != nil {
 		return fmt.Errorf("creating pod %s: %w", made.Name, err)
@@ -153,8 +157,12 @@ func (s *scene) churn(ctx context.Context) error {
 }
 
 func (s *scene) replacePod(ctx context.Context, function string, ordinal int) error {
-	if err := s.client.Delete(ctx, pod(function, ordinal, 0), client.GracePeriodSeconds(0)); err != nil {
+	set, err := statefulSet(function)
+	if err != nil {
+		return err
+	}
+	if err := s.client.Delete(ctx, pod(set, ordinal, 0), client.GracePeriodSeconds(0)); err != nil {
 		return fmt.Errorf("deleting a pod of %s: %w", function, err)
 	}
-	return s.createPod(ctx, function, ordinal)
+	return s.createPod(ctx, set, ordinal)
 }

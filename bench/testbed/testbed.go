@@ -5,9 +5,7 @@ package testbed
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -46,19 +44,4 @@ func Crashed(s *stage.Stage) error {
 		}
 	}
 	return nil
-}
-
-// Drain waits until all published messages are processed, at most for limit. Messages left then are no error.
-func Drain(ctx context.Context, f *stage.Function, limit time.Duration) error {
-	const pollEvery = 100 * time.Millisecond
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	err := cluster.WaitFor(limited, "the last messages", pollEvery, func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
-		return int64(done) >= f.Published(), fmt.Sprint(done, " done"), nil
-	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil
-	}
-	return err
 }

@@ -14,6 +14,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -50,16 +51,20 @@ func (c component) labels() map[string]string {
 	return labels
 }
 
-// FunctionLabels are the labels of the objects of a Function.
-func FunctionLabels(namespace, name string) map[string]string {
-	return component{kind: KindFunction, namespace: namespace, name: name}.labels()
-}
-
 // meta is the metadata of an object that the CR owns.
 func (c component) meta(name string, owner metav1.OwnerReference) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: c.namespace, Name: name, Labels: c.labels(), OwnerReferences: []metav1.OwnerReference{owner},
 	}
+}
+
+// StatefulSet is the one that the Operator creates for a Function, Sink or Source.
+func StatefulSet(of *unstructured.Unstructured) (*appsv1.StatefulSet, error) {
+	c, err := decode(of)
+	if err != nil {
+		return nil, err
+	}
+	return c.statefulSet(*metav1.NewControllerRef(of, GroupVersion().WithKind(c.kind)))
 }
 
 // statefulSet is the StatefulSet of the CR. Its one container never runs.

@@ -108,11 +108,6 @@ func (o *Operator) desired(function client.ObjectKey, replicas *int32) {
 	o.pods.Desire(function, int(*replicas))
 }
 
-// consumingComponents are the component labels of pods that run replicas.
-func consumingComponents() []string {
-	return []string{component{kind: KindFunction}.suffix(), component{kind: KindSink}.suffix()}
-}
-
 // consumes reports whether the Operator runs replicas of the kind. A Function and a Sink with the same name share a
 // history: give them different names.
 func consumes(kind string) bool { return kind == KindFunction || kind == KindSink }

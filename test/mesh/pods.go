@@ -33,15 +33,15 @@ func (i *instances) find(ctx context.Context, pod *corev1.Pod) (*pods.Workload, 
 	if pod.Annotations[annotationConsumer] != "" {
 		return i.consumer(pod)
 	}
+	kinds := componentKinds()
+	at := slices.IndexFunc(kinds, func(kind string) bool {
+		return consumes(kind) && component{kind: kind}.suffix() == pod.Labels[labelComponent]
+	})
 	ordinal, err := strconv.Atoi(pod.Labels[appsv1.PodIndexLabel])
-	if err != nil || !slices.Contains(consumingComponents(), pod.Labels[labelComponent]) {
+	if err != nil || at < 0 {
 		return nil, nil //nolint:nilnil // not a pod that runs here, as is one without a StatefulSet
 	}
-	kind := KindFunction
-	if pod.Labels[labelComponent] == (component{kind: KindSink}).suffix() {
-		kind = KindSink
-	}
-	function, err := read(ctx, i.client, pod.Namespace, pod.Labels[labelName], object(kind))
+	function, err := read(ctx, i.client, pod.Namespace, pod.Labels[labelName], object(kinds[at]))
 	if err != nil || function == nil {
 		return nil, err // the garbage collector deletes the pod of a deleted Function
 	}

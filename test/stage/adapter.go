@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
@@ -33,9 +34,10 @@ type Adapter struct {
 	*proc.Program
 
 	flags []string
-	// URL is its address without the aggregator, with a certificate of the authority in caFile.
-	URL    string
-	caFile string
+	// URL is its address without the aggregator, and TLS the authority and the name of its certificate, as the aggregator
+	// verifies them.
+	URL string
+	TLS rest.TLSClientConfig
 }
 
 // Build builds a program of the product, such as ./cmd/adapter.
@@ -87,7 +89,7 @@ func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error
 		flags = append(flags, "--keda-scaler-address="+address(s.scalerPort))
 	}
 	a := s.newAdapter(ctx, "adapter", port, append(flags, config.AdapterFlags...))
-	a.caFile = filepath.Join(filepath.Dir(cert), "ca.crt")
+	a.TLS.CAFile, a.TLS.ServerName = filepath.Join(filepath.Dir(cert), "ca.crt"), "adapter."+namespace+".svc"
 	if err := a.Start(ctx, s); err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (s *Stage) StartPrometheus(ctx context.Context, ruleFiles ...string) (*prom
 		Dir: dir, RuleFiles: ruleFiles,
 		Jobs: []prometheus.Job{{
 			Name: "pulsar-autoscaler", Addresses: []string{strings.TrimPrefix(s.Adapter.URL, "https://")},
-			ServerName: "adapter." + namespace + ".svc", CAFile: s.Adapter.caFile, TokenFile: tokenFile,
+			ServerName: s.Adapter.TLS.ServerName, CAFile: s.Adapter.TLS.CAFile, TokenFile: tokenFile,
 			Labels: map[string]string{"namespace": namespace},
 		}},
 		Progress: os.Stderr,

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// ReadWithGaps decodes a load in which rows may be any time apart and may have no value, which are left out. Besides the
-// columns of Read it knows two of any name. counted reports that rates are messages until the next row, to Spread.
+// ReadWithGaps decodes a load in which rows may be any time apart, and may have no value: they are left out. Besides
+// the columns of Read it knows two of any name. counted reports that rates are messages until the next row, to Spread.
 func ReadWithGaps(from io.Reader, longest time.Duration) (l Load, counted bool, err error) {
 	d := decoder{gap: longest.Seconds(), longest: longest.Seconds(), header: lenientHeader, lenient: true}
 	err = d.read(from)
