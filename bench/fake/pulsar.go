@@ -7,15 +7,11 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Counts are a broker's counts for one Function's topic.
@@ -95,27 +91,11 @@ func stats(function string, c Counts, full bool) []byte {
 }
 
 // Serve serves on a free port until ctx ends, and returns the URL.
-func (p Pulsar) Serve(ctx context.Context, group *errgroup.Group) (url string, err error) {
-	address, err := Serve(ctx, group, newCompressed(p))
-	return "http://" + address, err
-}
+func (p Pulsar) Serve(ctx context.Context) (url string) { return Serve(ctx, newCompressed(p)) }
 
-// Serve serves a handler on a free port until ctx ends, and returns host and port.
-func Serve(ctx context.Context, group *errgroup.Group, handler http.Handler) (address string, err error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("listening: %w", err)
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serving: %w", err)
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-ctx.Done()
-		return server.Close()
-	})
-	return listener.Addr().String(), nil
+// Serve serves a handler on a free port until ctx ends, and returns the URL.
+func Serve(ctx context.Context, handler http.Handler) (url string) {
+	server := httptest.NewServer(handler)
+	context.AfterFunc(ctx, server.Close)
+	return server.URL
 }

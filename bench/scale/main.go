@@ -113,7 +113,7 @@ func (b bench) measure(ctx context.Context, policies int) (r row, err error) {
 			err = errors.Join(err, ended)
 		}
 	}()
-	sc, urls, err := b.newScene(ctx, group, policies)
+	sc, urls, err := b.newScene(ctx, policies)
 	if err != nil {
 		return r, err
 	}

@@ -6,13 +6,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,19 +82,15 @@ pulsar_function_process_latency_ms_sum{fqfn="public/default/fn"} %[2]d
 
 // serveInstances serves the counters of all pods until ctx ends, and returns the port: each has processed half of what
 // it could since the start.
-func serveInstances(ctx context.Context, group *errgroup.Group) (port int, err error) {
+func serveInstances(ctx context.Context) (port int, err error) {
 	const perSecond, millis = 12, 40
 	begun := time.Now()
-	address, err := fake.Serve(ctx, group, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	served, err := url.Parse(fake.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		done := int64(time.Since(begun).Seconds() * perSecond)
 		_, _ = fmt.Fprintf(w, counters, done, done*millis) // the client may be gone
-	}))
-	if err != nil {
-		return 0, err
-	}
-	_, text, err := net.SplitHostPort(address)
+	})))
 	if err != nil {
 		return 0, fmt.Errorf("reading the port: %w", err)
 	}
-	return strconv.Atoi(text)
+	return strconv.Atoi(served.Port())
 }

@@ -41,8 +41,8 @@ type scene struct {
 }
 
 // newScene starts the brokers, and returns their URLs.
-func (b bench) newScene(ctx context.Context, group *errgroup.Group, policies int) (*scene, []string, error) {
-	sc := &scene{bench: b, loads: fake.Loads{}}
+func (b bench) newScene(ctx context.Context, policies int) (sc *scene, urls []string, err error) {
+	sc = &scene{bench: b, loads: fake.Loads{}}
 	for i := range policies {
 		name, mean := fmt.Sprintf("fn-%05d", i), lowest+(highest-lowest)*float64(i)/float64(policies)
 		sc.names, sc.means = append(sc.names, name), append(sc.means, mean)
@@ -58,21 +58,13 @@ func (b bench) newScene(ctx context.Context, group *errgroup.Group, policies int
 		}
 		return counts, known
 	})
-	var urls []string
 	for range brokers {
-		url, err := noisy.Serve(ctx, group)
-		if err != nil {
-			return nil, nil, err
-		}
-		urls = append(urls, url)
+		urls = append(urls, noisy.Serve(ctx))
 	}
 	if b.scraped {
-		var err error
-		if sc.podPort, err = serveInstances(ctx, group); err != nil {
-			return nil, nil, err
-		}
+		sc.podPort, err = serveInstances(ctx)
 	}
-	return sc, urls, nil
+	return sc, urls, err
 }
 
 // create creates everything but the adapter.
