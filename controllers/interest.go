@@ -73,6 +73,9 @@ func (i *interest) follow(key types.NamespacedName, subscription *backlog.Subscr
 func relist[K comparable](lists map[K]map[types.NamespacedName]struct{}, in map[types.NamespacedName][]K,
 	key types.NamespacedName, to []K,
 ) {
+	if slices.Equal(in[key], to) {
+		return // as at most reconciles
+	}
 	for _, name := range in[key] {
 		delete(lists[name], key)
 		if len(lists[name]) == 0 {

@@ -31,7 +31,7 @@ func (o observer) allPaused(ctx context.Context) (string, error) {
 	if o.lease.Name == "" {
 		return "", nil
 	}
-	if err := o.client.Get(ctx, o.lease, &lease); client.IgnoreNotFound(err) != nil {
+	if err := o.client.Get(ctx, o.lease, &lease, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("reading Lease %s: %w", o.lease, err)
 	}
 	if !isSet(lease.Annotations, AnnotationPaused) {

@@ -16,6 +16,9 @@ import (
 
 // NewCache is cache.New, but reads in a namespace that the options leave out say which flag adds it.
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
+	if options.Mapper != nil {
+		options.Mapper = leaseMapper{options.Mapper}
+	}
 	found, err := cache.New(config, options)
 	if err != nil || len(options.DefaultNamespaces) == 0 {
 		return found, err
