@@ -70,6 +70,14 @@ func TestCheckNamesTheFirstFix(t *testing.T) {
 			v1alpha1.ConditionAutoscalerApplied, "OlderPolicy",
 			"AutoscalingPolicy resize-old is older and scales the same target: delete one of the two",
 		},
+		"another policy restores what it took over": {
+			func(w *plan.Observed) { w.Restoring = "resize-old" },
+			v1alpha1.ConditionAutoscalerApplied, "Restoring",
+			"AutoscalingPolicy resize-old restores what it took over on the same target: wait for it, up to a minute",
+		},
+		"another policy restores beside our autoscaler, which continues": {
+			change: func(w *plan.Observed) { w.Restoring, w.Autoscaler = "resize-old", applied(t, *w) },
+		},
 		"function mesh scales it": {
 			func(w *plan.Observed) { w.Target.OwnAutoscaler = true },
 			v1alpha1.ConditionAutoscalerApplied, "FunctionHasOwnAutoscaler",

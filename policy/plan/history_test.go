@@ -4,6 +4,7 @@
 package plan_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -55,6 +56,42 @@ func TestARefusedApplyIsRetriedOnceInAWhile(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestARefusedScaledObjectThatIsCurrentAgainDelaysNoWake(t *testing.T) {
+	o := outcome(t, 0)
+	mayBeZero(&o)
+	byKEDA(t)(&o)
+	wanted, decision := o.ScaledObject.Labels[plan.LabelPolicy], &policy.Decision{Replicas: 2}
+	o.ScaledObject.Labels[plan.LabelPolicy] = "edited"
+	actions := plan.New(o, decision)
+	require.NotNil(t, actions.ScaledObject)
+	refused := &plan.Violation{Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRefused}
+	o.History = o.History.After(o, actions, plan.Result{ScaledObject: o.ScaledObject, Violation: refused, Refused: true})
+	require.Equal(t, plan.Actions{Violation: refused}, plan.New(o, decision))
+	o.ScaledObject.Labels[plan.LabelPolicy] = wanted
+	require.Equal(t, new(int32(2)), plan.New(o, decision).Replicas)
+}
+
+func TestAFailedTakeOverIsTriedAgainAfterLongerPauses(t *testing.T) {
+	o := contested(conflict("HorizontalPodAutoscaler", "theirs", ""))
+	o.Violation = plan.Check(o.Subject, o.Autoscalers)
+	failed := plan.Result{
+		ApplyFailed: errors.New("the API server does not answer"),
+		Violation:   &plan.Violation{Reason: v1alpha1.ReasonTakeOverFailed},
+	}
+	var attempts []int
+	for second := range 200 {
+		o.Now = noon().Add(time.Duration(second) * time.Second)
+		actions := plan.New(o, nil)
+		if actions.Suspend == nil {
+			require.Equal(t, failed.Violation, actions.Violation, "the status keeps the reason")
+			continue
+		}
+		attempts = append(attempts, second)
+		o.History = o.History.After(o, actions, failed)
+	}
+	require.Equal(t, []int{0, 2, 6, 14, 30, 62, 122, 182}, attempts)
 }
 
 func TestAnAutoscalerWithoutToleranceIsAppliedAgainEachHour(t *testing.T) {

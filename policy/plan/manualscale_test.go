@@ -123,6 +123,14 @@ func TestAManualScaleIsNamedUnlessItIsOurs(t *testing.T) {
 		"KEDA's autoscaler of our ScaledObject": {
 			plan.WriterLookup{Writer: hpa}, func(o *plan.Observed) { o.KEDAAutoscaler = ours }, "",
 		},
+		"our autoscaler, which was deleted a moment ago": {
+			plan.WriterLookup{Writer: hpa},
+			func(o *plan.Observed) {
+				o.Autoscaler = ours
+				o.History = o.History.After(*o, plan.Actions{RemoveAutoscaler: true}, plan.Result{})
+				o.Autoscaler = nil
+			}, "",
+		},
 		"an autoscaler where we have none": {
 			plan.WriterLookup{Writer: hpa}, func(*plan.Observed) {}, "spec.replicas 4 -> 7 was written by " +
 				"a HorizontalPodAutoscaler (manager kube-controller-manager, Update, subresource scale)",
