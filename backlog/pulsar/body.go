@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
@@ -159,8 +161,17 @@ type answer struct {
 	budget budget
 	// decoding is the number of bytes that all answers keep now.
 	decoding *atomic.Int64
+	decoders decoders
 	kept     int
 	large    bool
+}
+
+// decoder of the answer; a new one for a reader that is none.
+func (a *answer) decoder() *jsontext.Decoder {
+	if a == nil {
+		return new(jsontext.Decoder)
+	}
+	return a.decoders.take()
 }
 
 // keep charges the bytes that a decoder is about to keep. Beyond smallAnswer it waits for a place; the error is a

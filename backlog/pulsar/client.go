@@ -34,6 +34,7 @@ type client struct {
 	maxAnswerBytes int64
 	budget         budget
 	decoding       *atomic.Int64
+	decoders       decoders
 }
 
 // decodeFunc decodes one good answer. answerFault converts its errors to faults.
@@ -243,7 +244,8 @@ func (e *exchange) readAnswer(a *attempt, resp *http.Response) error {
 	}
 	e.age = ageOf(resp)
 	body := backlog.NewBoundedReader(resp.Body, e.maxAnswerBytes)
-	counted := &answer{Reader: body, ctx: resp.Request.Context(), budget: e.budget, decoding: e.decoding}
+	counted := &answer{Reader: body, ctx: resp.Request.Context(), budget: e.budget, decoding: e.decoding,
+		decoders: e.decoders}
 	defer counted.release()
 	err := e.decode(counted)
 	var wait *waitError

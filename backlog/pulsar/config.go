@@ -106,6 +106,7 @@ func New(config Config) (*Source, error) {
 			maxAnswerBytes: maxAnswerBytes,
 			budget:         newBudget(),
 			decoding:       decoding,
+			decoders:       newDecoders(),
 		},
 		counts: backlog.NewCache[backlog.Topic, int](partitionsTTL, maxCounts),
 		ages:   newAges(config),

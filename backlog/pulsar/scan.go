@@ -50,33 +50,43 @@ type scanner struct {
 	first int
 }
 
-// decoders are those of scanners that were released, for the next ones: the buffer of one takes more than what is kept
-// of an answer. A few are enough, since an answer is decoded within a millisecond.
-var decoders = make(chan *jsontext.Decoder, 8)
+// decoders are those of answers that were read, for the next ones: the buffer of one takes more than what is kept of an
+// answer. Nil keeps none.
+type decoders chan *jsontext.Decoder
 
-func newDecoder() *jsontext.Decoder {
+// newDecoders keeps a few, since an answer is decoded within a millisecond.
+func newDecoders() decoders { return make(decoders, 8) }
+
+func (d decoders) take() *jsontext.Decoder {
 	select {
-	case released := <-decoders:
+	case released := <-d:
 		return released
 	default:
 		return new(jsontext.Decoder)
 	}
 }
 
+// release keeps a decoder, without the answer that it read.
+func (d decoders) release(one *jsontext.Decoder) {
+	one.Reset(http.NoBody)
+	select {
+	case d <- one:
+	default:
+	}
+}
+
 func newScanner(r io.Reader) *scanner {
 	charged, _ := r.(*answer)
 	in := &input{from: r}
-	in.json = newDecoder()
+	in.json = charged.decoder()
 	in.json.Reset(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	return &scanner{json: in.json, input: in, answer: charged, names: make([]string, 0, openNames), first: -1}
 }
 
-// release gives the decoder to another scanner. Nothing may use this one, or a key that it passed on, any more.
+// release gives the decoder to another answer. Nothing may use this scanner, or a key that it passed on, any more.
 func (s *scanner) release() {
-	s.json.Reset(http.NoBody) // it keeps no answer
-	select {
-	case decoders <- s.json:
-	default:
+	if s.answer != nil {
+		s.answer.decoders.release(s.json)
 	}
 	s.json = nil
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -214,8 +215,13 @@ func TestUntrackedSubscriptionsAreNotAllocated(t *testing.T) {
 // TestAnAnswerDoesNotDependOnTheOnesBefore: scanners share decoders, and an answer may end or fail anywhere.
 func TestAnAnswerDoesNotDependOnTheOnesBefore(t *testing.T) {
 	good := stretched(t, 0, 3)
+	shared := newDecoders()
 	decode := func(content []byte) (backlog.TopicSample, error) {
-		return decodeStats(bytes.NewReader(content), backlog.Request{Detail: backlog.Full})
+		one := &answer{
+			Reader: bytes.NewReader(content), ctx: t.Context(), budget: newBudget(), decoding: new(atomic.Int64),
+			decoders: shared,
+		}
+		return decodeStats(one, backlog.Request{Detail: backlog.Full})
 	}
 	want, err := decode(good)
 	require.NoError(t, err)
@@ -238,5 +244,6 @@ func TestAnAnswerDoesNotDependOnTheOnesBefore(t *testing.T) {
 		})
 	}
 	require.NoError(t, group.Wait())
+	require.NotEmpty(t, shared)
 	require.Equal(t, kept, fmt.Sprintf("%+v", want), "what was decoded stays when its decoder reads another answer")
 }

@@ -140,6 +140,7 @@ func isDue(from io.Reader) bool {
 			due = due && int64(value) <= time.Now().UnixMilli() //nolint:gosec // it is an int64
 		case markerType:
 			due = false
+		default:
 		}
 	})
 	return err == nil && due
