@@ -77,13 +77,12 @@ const (
 )
 
 // learnCapacity learns from a reading and the time since the last one, unless an external limit may hide the capacity.
-// It reports whether the pool was saturated: every replica had work throughout the window. This is known only if the
-// same replicas consumed throughout, and neither a rate limit nor unacknowledged messages stopped dispatch.
+// It reports whether the pool was saturated: every replica had work throughout the window.
 func (s State) learnCapacity(in Input, elapsed time.Duration) (after State, saturated, known bool) {
 	r, before, tally := in.Reading, s.Capacity.drifted(elapsed), s.Tally
 	s.Capacity, s.Tally = before, Tally{}
-	now, known := output(r)
-	if !known || now.Processed < 0 || !r.SteadyConsumers || r.Blocked || r.Throttled {
+	now, known := steadyOutput(r)
+	if !known {
 		return s, false, false
 	}
 	busy, timed := busyShare(r)
@@ -113,6 +112,13 @@ func (s State) learnCapacity(in Input, elapsed time.Duration) (after State, satu
 		}
 	}
 	return s, saturated, true
+}
+
+// steadyOutput is what the replicas process. It is known only if the same ones consumed throughout, and neither a rate
+// limit nor unacknowledged messages stopped dispatch.
+func steadyOutput(r backlog.Reading) (now Output, known bool) {
+	now, known = output(r)
+	return now, known && now.Processed >= 0 && r.SteadyConsumers && !r.Blocked && !r.Throttled
 }
 
 // timedCalls is the number of calls that ended within the window of the instances, and their mean time in seconds; 0 if
