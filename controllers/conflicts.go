@@ -88,7 +88,7 @@ func (o observer) observeScaledObjects(ctx context.Context, s plan.Subject, foun
 		if metav1.IsControlledBy(object, s.Policy) {
 			continue
 		}
-		if key == scaledKey(s.Target) {
+		if s.Target != nil && key == keyOf(s.Target.Ref) {
 			found.OtherScaledObjects = append(found.OtherScaledObjects, object.GetName())
 		}
 		ref := target.ScaleTargetOf(object)
@@ -108,15 +108,6 @@ func (o observer) observeScaledObjects(ctx context.Context, s plan.Subject, foun
 		})
 	}
 	return nil
-}
-
-// scaledKey is the key of the object that our autoscaler scales; empty without a target.
-func scaledKey(found *plan.Target) string {
-	if found == nil {
-		return ""
-	}
-	ref := found.Ref
-	return target.Key(ref.APIVersion, ref.Kind, ref.Name)
 }
 
 // isPaused reports whether KEDA leaves the target of a ScaledObject alone. A value that is no boolean means yes.

@@ -81,7 +81,9 @@ func scaledKeys(p *v1alpha1.AutoscalingPolicy, found *plan.Target) []string {
 	}
 	var keys []string
 	for _, ref := range found.Scaled {
-		keys = append(keys, target.Key(ref.APIVersion, ref.Kind, ref.Name))
+		keys = append(keys, keyOf(ref))
 	}
 	return keys
 }
+
+func keyOf(ref v1alpha1.ScaleTargetRef) string { return target.Key(ref.APIVersion, ref.Kind, ref.Name) }

@@ -33,16 +33,13 @@ const LabelPolicy = v1alpha1.Group + "/policy"
 // Source: Kubernetes replica_calculator.go: ceil(V/1), and the tolerance fields that are on by default since 1.35.
 func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target) *autoscalingv2.HorizontalPodAutoscaler {
 	gv, ref, one := v1alpha1.GroupVersion().String(), target.Ref, resource.MustParse("1")
-	up, down := followingRules(policy.ScaleUpDisabled(p.Spec)), followingRules(policy.ScaleDownDisabled(p.Spec))
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: autoscalingv2.SchemeGroupVersion.String(), Kind: kindAutoscaler,
 		},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.Namespace, Name: AutoscalerName(p.Name), Labels: ownLabels(p),
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: gv, Kind: v1alpha1.KindAutoscalingPolicy, Name: p.Name, UID: p.UID, Controller: new(true),
-			}},
+			OwnerReferences: ownerReferences(p),
 		},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
@@ -59,7 +56,7 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target) *aut
 					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &one},
 				},
 			}},
-			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &up, ScaleDown: &down},
+			Behavior: followingBehavior(p.Spec),
 		},
 	}
 }
@@ -69,8 +66,21 @@ func ownLabels(p *v1alpha1.AutoscalingPolicy) map[string]string {
 	return map[string]string{"app.kubernetes.io/managed-by": FieldManager, LabelPolicy: LabelValue(p.Name)}
 }
 
-// followingRules allow every change at once: the largest step of the API, every second. Of behavior, which decisions
-// apply, they repeat what is disabled: a second limit over time would only come later.
+// ownerReferences make the policy the controller of such an object.
+func ownerReferences(p *v1alpha1.AutoscalingPolicy) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicy, Name: p.Name, UID: p.UID,
+		Controller: new(true),
+	}}
+}
+
+// followingBehavior allows every change at once: the largest step of the API, every second. Of spec.behavior, which
+// decisions apply, it repeats what is disabled: a second limit over time would only come later.
+func followingBehavior(spec v1alpha1.AutoscalingPolicySpec) *autoscalingv2.HorizontalPodAutoscalerBehavior {
+	up, down := followingRules(policy.ScaleUpDisabled(spec)), followingRules(policy.ScaleDownDisabled(spec))
+	return &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &up, ScaleDown: &down}
+}
+
 func followingRules(disabled bool) autoscalingv2.HPAScalingRules {
 	selected, none := autoscalingv2.MaxChangePolicySelect, resource.MustParse("0")
 	if disabled {

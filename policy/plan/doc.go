@@ -11,8 +11,7 @@
 // only to those before it:
 //
 //	names.go          what targets, autoscalers and children of a FunctionMesh are called
-//	violation.go      what a user must fix
-//	subject.go        the policy and its target, and what follows from the two
+//	subject.go        the policy and its target, what follows from the two, and what a user must fix
 //	autoscaler.go     the HorizontalPodAutoscaler to apply; scaledobject.go the ScaledObject
 //	capabilities.go   what the cluster offers: the actuator that Auto chooses for a kind of target
 //	conflicts.go      the autoscalers on the target, ours and others, and how a user resolves a conflict
@@ -20,8 +19,7 @@
 //	writer.go         who wrote replicas; reset.go what follows if a tool that applies manifests did
 //	history.go        what earlier reconciles wrote
 //	observed.go       the four values as one, and what holds the replicas
-//	keda.go           why KEDA cannot scale the target, or still may
-//	check.go          Check: what a user must fix, such as another autoscaler
+//	check.go          Check: what to fix first, such as another autoscaler, or what KEDA would refuse
 //	suspend.go        how a conflicting autoscaler is suspended; restore.go how it is restored
 //	manualscale.go    replicas that others wrote
 //	plan.go           Input of the decision; New -> Actions, and Result, which is what came of them

@@ -21,7 +21,12 @@ const lookUpEvery = 10 * time.Second
 // next write depends on the writer, so every change is looked up.
 func NeedsWriter(o Observed) bool {
 	due := o.Actuator.Type == v1alpha1.ActuatorDirect || o.Now.Sub(o.History.scales.lookedUpAt) >= lookUpEvery
-	return due && changedFrom(o) != nil && !o.History.scales.wrote(*o.Target.Replicas)
+	return due && unexplained(o)
+}
+
+// unexplained reports whether others than the controller changed the replicas, by no decision.
+func unexplained(o Observed) bool {
+	return changedFrom(o) != nil && !o.History.scales.wrote(*o.Target.Replicas)
 }
 
 // changedFrom is the number of replicas before a change that was not decided; nil for none. Where the policy does not
@@ -60,7 +65,7 @@ func ScaledBy(o Observed) string {
 	switch {
 	case !o.Applies() || o.Violation != nil || DetectManualScale(o) != nil:
 		return ScaledExternally
-	case o.Writer == nil && changedFrom(o) != nil && !o.History.scales.wrote(*o.Target.Replicas):
+	case o.Writer == nil && unexplained(o):
 		return ScaledByUnknown
 	default:
 		return string(o.Actuator.Type)

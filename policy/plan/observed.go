@@ -63,11 +63,6 @@ func (o Observed) Waiting() bool {
 		o.Policy.Status.DesiredReplicas != nil && o.Policy.Status.ObservedGeneration == o.Policy.Generation
 }
 
-// undecided reports whether the policy has no decision and waits for the first answer from Pulsar, a second or two.
-func (o Observed) undecided() bool {
-	return errors.Is(o.Unknown, backlog.ErrNoData) && o.Policy.Status.DesiredReplicas == nil
-}
-
 // NothingToDecide reports whether no target can be scaled.
 func (o Observed) NothingToDecide() bool {
 	return o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound

@@ -4,9 +4,12 @@
 package plan
 
 import (
+	"errors"
+
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -99,7 +102,10 @@ func New(o Observed, decision *policy.Decision) Actions {
 	case o.History.recentlyRestored(o.Now):
 		return Actions{Wait: true}
 	case MustRestore(o.Policy):
-		restoration, stuck := Restore(o.Subject, o.Autoscalers), stuckScaledObject(o.Subject, o.Autoscalers, o.Actuator.Type)
+		restoration, stuck := Restore(o.Subject, o.Autoscalers), KEDARemoval(o.Subject, o.Autoscalers, o.Actuator.Type)
+		if stuck != nil && stuck.Reason != v1alpha1.ReasonScaledObjectStays {
+			stuck = nil // no user has to act yet
+		}
 		return o.History.pacedHandover(o.Subject, Actions{Restore: &restoration, Violation: stuck})
 	}
 	step, problem := NextSuspension(o)
@@ -183,7 +189,8 @@ func planWrites(o Observed, decision *policy.Decision) Actions {
 	switch {
 	case !o.MayHaveAutoscaler():
 		actions.RemoveAutoscaler = true
-	case !o.undecided(): // an autoscaler without a metric only reports errors
+	case !errors.Is(o.Unknown, backlog.ErrNoData) || o.Policy.Status.DesiredReplicas != nil:
+		// Without a decision it waits for the first answer from Pulsar: an autoscaler without a metric only reports errors.
 		actions.Autoscaler = HorizontalPodAutoscaler(p, o.Target)
 		actions.Reapply = o.History.toleranceDue(o.Autoscaler, o.Now)
 	}

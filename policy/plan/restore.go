@@ -41,42 +41,39 @@ func Restore(s Subject, a Autoscalers) Restoration {
 	if ours != nil && metav1.IsControlledBy(ours, s.Policy) || a.kedaRemains(s.Policy) {
 		return Restoration{RemoveOurs: true}
 	}
-	var restoration Restoration
 	suspended := s.Policy.Status.TakenOver
 	if suspended == nil {
-		return restoration
+		return Restoration{}
 	}
+	var back Restoration
 	beside := currentConflict(s.Target, a.Conflicting, suspended)
-	for _, name := range suspended.ScaledObjects {
-		if beside != "" {
-			restoration.Kept = append(restoration.Kept, fmt.Sprintf("%s %s: %s", kindScaledObject, name, beside))
-			continue
+	stays := func(what, why string) bool {
+		if why != "" {
+			back.Kept = append(back.Kept, what+": "+why)
 		}
-		restoration.ScaledObjects = append(restoration.ScaledObjects, string(name))
+		return why != ""
 	}
-	if suspended.MaxReplicas != nil {
-		if why := cmp.Or(skipMaxReplicas(s.Target), beside); why != "" {
-			restoration.Kept = append(restoration.Kept, fmt.Sprintf("maxReplicas %d: %s", *suspended.MaxReplicas, why))
-		} else {
-			restoration.MaxReplicas = suspended.MaxReplicas
+	for _, name := range suspended.ScaledObjects {
+		if !stays(kindScaledObject+" "+string(name), beside) {
+			back.ScaledObjects = append(back.ScaledObjects, string(name))
 		}
+	}
+	if most := suspended.MaxReplicas; most != nil &&
+		!stays(fmt.Sprintf("maxReplicas %d", *most), cmp.Or(skipMaxReplicas(s.Target), beside)) {
+		back.MaxReplicas = most
 	}
 	for _, m := range suspended.HorizontalPodAutoscalers {
 		hpa, err := DecodeManifest(m)
 		if err != nil {
-			restoration.Kept = append(restoration.Kept, err.Error())
+			back.Kept = append(back.Kept, err.Error())
 			continue
 		}
-		if why := cmp.Or(skipAutoscaler(s.Target, a.Conflicting, hpa), beside); why != "" {
-			restoration.Kept = append(restoration.Kept, fmt.Sprintf("%s %s: %s", kindAutoscaler, hpa.Name, why))
-			continue
+		if !stays(kindAutoscaler+" "+hpa.Name, cmp.Or(skipAutoscaler(s.Target, a.Conflicting, hpa), beside)) {
+			back.Autoscalers = append(back.Autoscalers, hpa)
 		}
-		restoration.Autoscalers = append(restoration.Autoscalers, hpa)
 	}
-	if why := stuckAtZero(s.Policy.Spec, s.Target, restoration); why != "" {
-		restoration.Kept = append(restoration.Kept, why)
-	}
-	return restoration
+	stays("replicas of "+Name(s.Policy.Spec), stuckAtZero(s.Target, back))
+	return back
 }
 
 // skipMaxReplicas is the reason not to restore maxReplicas; empty to restore it.
@@ -155,11 +152,10 @@ func takenOver(target *Target, suspended *v1alpha1.TakenOver, r ConflictingAutos
 
 // stuckAtZero is a warning that no autoscaler wakes the target after the restore, since a HorizontalPodAutoscaler does
 // not; empty if one does.
-func stuckAtZero(spec v1alpha1.AutoscalingPolicySpec, target *Target, restoration Restoration) string {
+func stuckAtZero(target *Target, restoration Restoration) string {
 	if target == nil || target.Replicas == nil || *target.Replicas != 0 ||
 		(restoration.MaxReplicas == nil && len(restoration.Autoscalers) == 0) {
 		return ""
 	}
-	return fmt.Sprintf("replicas of %s: they stay 0, which disables a HorizontalPodAutoscaler: set them to 1 or more",
-		Name(spec))
+	return "they stay 0, which disables a HorizontalPodAutoscaler: set them to 1 or more"
 }

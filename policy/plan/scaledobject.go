@@ -163,16 +163,13 @@ func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) 
 		spec.PollingInterval, spec.CooldownPeriod, spec.InitialCooldownPeriod = new(
 			int32(kedaPollingSeconds)), &seconds, &seconds
 	}
-	controller, labels := true, ownLabels(p)
+	labels := ownLabels(p)
 	labels[labelKEDAName] = name
 	return &ScaledObjectConfiguration{
 		APIVersion: kedaAPIVersion, Kind: kindScaledObject, Spec: spec,
 		Metadata: ScaledObjectOwned{
 			Name: name, Namespace: p.Namespace, Labels: labels,
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicy, Name: p.Name, UID: p.UID,
-				Controller: &controller,
-			}},
+			OwnerReferences: ownerReferences(p),
 		},
 	}
 }
@@ -190,12 +187,6 @@ func trigger(p *v1alpha1.AutoscalingPolicy, scaler Scaler) ScaledObjectTrigger {
 		t.AuthenticationRef = &ScaledObjectAuthentication{Name: scaler.Authentication, Kind: "ClusterTriggerAuthentication"}
 	}
 	return t
-}
-
-// followingBehavior is the behavior of HorizontalPodAutoscaler.
-func followingBehavior(spec v1alpha1.AutoscalingPolicySpec) *autoscalingv2.HorizontalPodAutoscalerBehavior {
-	up, down := followingRules(policy.ScaleUpDisabled(spec)), followingRules(policy.ScaleDownDisabled(spec))
-	return &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &up, ScaleDown: &down}
 }
 
 // ScaledObjectIsCurrent reports whether applying would change nothing. Fields that we leave out may have any value: an
