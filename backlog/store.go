@@ -202,7 +202,8 @@ func (s *Store) RecordPush(topic Topic, refused error) {
 
 // RecordMessage records that a message was published to the topic: until the next answer each of its subscriptions has
 // a backlog that wakes one replica.
-func (s *Store) RecordMessage(topic Topic) {
+func (f *Feed) RecordMessage(topic Topic) {
+	s := f.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state := s.topics[topic]; state != nil {

@@ -123,9 +123,8 @@ func (p *Poller) Run(ctx context.Context) error {
 			s.watching(j, true, time.Now())
 			p.recordPush(s.slots[j])
 		case result := <-done:
-			if topic, wakes := s.message(result); wakes {
-				p.config.Store.RecordMessage(topic)
-				p.config.Updated(topic)
+			if result.message {
+				p.wake(s.slots[result.job])
 			}
 			if result.err == nil {
 				s.follow(result.job, result.sample, time.Now())

@@ -120,28 +120,31 @@ func (s *schedule) watching(j backlog.Job, sees bool, now time.Time) {
 	s.enqueue(now)
 }
 
-// message records that a watch ended with a message, and returns the topic that it wakes.
-func (s *schedule) message(result fetched) (topic backlog.Topic, wakes bool) {
-	one := s.slots[result.job]
-	if !result.message || one.unwanted {
-		return backlog.Topic{}, false
+// wake records that a watch ended with a message, which wakes a replica.
+func (p *Poller) wake(one *slot) {
+	if one.unwanted {
+		return
 	}
 	one.message = true
-	return one.topic.job.Topic(), true
+	topic := one.topic.job.Topic()
+	p.feed.RecordMessage(topic)
+	p.config.Updated(topic)
 }
 
-// answerAfterMessage makes the topic of a message due.
-func (s *schedule) answerAfterMessage(topic *slot, now time.Time) {
-	due := now
-	if s.answered.After(now) {
-		due = s.answered
+// answers has the earliest fetch after the next message.
+type answers struct{ next time.Time }
+
+// after is when to fetch the topic of a message.
+func (a *answers) after(now time.Time) (due time.Time) {
+	due = now
+	if a.next.After(now) {
+		due = a.next
 	}
 	if latest := now.Add(answerWithin); due.After(latest) {
 		due = latest
 	}
-	s.answered = due.Add(answerEvery)
-	s.hasten([]*slot{topic}, due)
-	s.enqueue(now)
+	a.next = due.Add(answerEvery)
+	return due
 }
 
 // watchJob watches a partition, which is named singly.

@@ -51,7 +51,7 @@ func partitionCount(count number) (int, error) {
 // decodeStats reads the answer of /stats, except for the time. The sample's Detail is the requested detail that it has.
 func decodeStats(r io.Reader, request backlog.Request) (backlog.TopicSample, error) {
 	d := newStatsDecoder(r, request)
-	defer d.release()
+	defer release(d.scanner)
 	partition, err := d.topic(backlog.NotPartitioned)
 	if err := d.finish(err); err != nil {
 		return backlog.TopicSample{}, err
@@ -66,7 +66,7 @@ func decodePartitionedStats(r io.Reader, name string, known int,
 	request backlog.Request,
 ) (backlog.TopicSample, error) {
 	d := newStatsDecoder(r, request)
-	defer d.release()
+	defer release(d.scanner)
 	var samples []backlog.PartitionSample
 	there := map[int]bool{}
 	stray := false
