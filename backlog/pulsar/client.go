@@ -244,8 +244,9 @@ func (e *exchange) readAnswer(a *attempt, resp *http.Response) error {
 	}
 	e.age = ageOf(resp)
 	body := backlog.NewBoundedReader(resp.Body, e.maxAnswerBytes)
-	counted := &answer{Reader: body, ctx: resp.Request.Context(), budget: e.budget, decoding: e.decoding,
-		decoders: e.decoders}
+	counted := &answer{
+		Reader: body, ctx: resp.Request.Context(), budget: e.budget, decoding: e.decoding, decoders: e.decoders,
+	}
 	defer counted.release()
 	err := e.decode(counted)
 	var wait *waitError

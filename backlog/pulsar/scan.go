@@ -83,7 +83,8 @@ func newScanner(r io.Reader) *scanner {
 	return &scanner{json: in.json, input: in, answer: charged, names: make([]string, 0, openNames), first: -1}
 }
 
-// release gives the decoder of a scanner to another answer. Nothing may use the scanner, or a key that it read, any more.
+// release gives the decoder of a scanner to another answer. Nothing may use the scanner, or a key that it read, from
+// then on.
 func release(s *scanner) {
 	if s.answer != nil {
 		s.answer.decoders.release(s.json)

@@ -25,8 +25,8 @@ func TestTheMapperKnowsLeasesAlone(t *testing.T) {
 		versions []string
 		known    bool
 	}{
-		"a Lease, before discovery":                   {meta.NewDefaultRESTMapper(nil), lease, []string{"v1"}, true},
-		"a Lease":                                     {full, lease, []string{"v1"}, true},
+		"a Lease, before discovery": {meta.NewDefaultRESTMapper(nil), lease, []string{"v1"}, true},
+		"a Lease":                   {full, lease, []string{"v1"}, true},
 		"another version of it, before discovery":     {meta.NewDefaultRESTMapper(nil), lease, []string{"v2"}, false},
 		"a Lease of any version, before discovery":    {meta.NewDefaultRESTMapper(nil), lease, nil, false},
 		"another kind is looked up":                   {full, pod, []string{"v1"}, true},
