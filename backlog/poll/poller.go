@@ -354,8 +354,7 @@ type Lister interface {
 // Watcher waits for the next message of a partition, without creating the topic or a durable subscription.
 //
 // Watch calls watching once it sees every message from then on. It returns after the first one, and also when it cannot
-// watch any longer or the context has ended. message is true if consumers get that message now, so that it is not
-// delayed. An error means that it never watched.
+// watch any longer or the context has ended; message tells which. An error means that it never watched.
 type Watcher interface {
 	Watch(ctx context.Context, partition backlog.Topic, watching func()) (message bool, err error)
 }

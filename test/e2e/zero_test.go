@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -141,7 +140,6 @@ func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
 func aPushWakes(t *testing.T, s *stage.Stage) {
 	t.Helper()
 	const name, readers = "pushed", "pulsar_autoscaler_readers "
-	const subscribed = `pulsar_autoscaler_source_requests_total{call="subscribe",result="ok"} `
 	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{Name: name, ServiceTime: time.Millisecond, Partitions: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Remove(context.WithoutCancel(t.Context()))) })
@@ -164,13 +162,6 @@ func aPushWakes(t *testing.T, s *stage.Stage) {
 	}
 	reads("2")
 	require.Equal(t, topics, topicsOf(t, s.Broker, name), "no topic is created")
-	publishDelayed(t, s.Broker, name+"-in")
-	f.Await(t, "a partition to be watched again", func(ctx context.Context) (bool, string, error) {
-		metrics, err := s.Ask(ctx, pushed, "/metrics")
-		return err == nil && strings.Contains(string(metrics), subscribed+"3\n"), fmt.Sprint(err), nil
-	})
-	reads("2")
-	f.AwaitReplicas(t, 0, 0)
 	require.NoError(t, f.PublishBurst(t.Context(), 10))
 	f.AwaitReplicas(t, 1, 20)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
@@ -181,21 +172,6 @@ func aPushWakes(t *testing.T, s *stage.Stage) {
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, string(answer), "public/default/"+name)
 	require.NotContains(t, string(answer), reader.SubscriptionPrefix, "no subscription is left")
-}
-
-// publishDelayed publishes a message that consumers get an hour later.
-func publishDelayed(t *testing.T, b *broker.Broker, topic string) {
-	t.Helper()
-	connection, err := broker.Connect(b.ServiceURL(), "")
-	require.NoError(t, err)
-	defer connection.Close()
-	producer, err := connection.CreateProducer(pulsar.ProducerOptions{
-		Topic: broker.TopicName(topic), DisableBatching: true,
-	})
-	require.NoError(t, err)
-	defer producer.Close()
-	_, err = producer.Send(t.Context(), &pulsar.ProducerMessage{Payload: []byte("later"), DeliverAfter: time.Hour})
-	require.NoError(t, err)
 }
 
 // topicsOf are the persistent topics of public/default with this prefix, partitions included.

@@ -112,11 +112,6 @@ func (f *fakeBroker) answer(conn net.Conn, got request) []byte {
 
 // publish sends a message with a payload to the consumer of a topic.
 func (f *fakeBroker) publish(topic string, payload int) {
-	f.send(topic, append(withMetadata(nil), make([]byte, payload)...))
-}
-
-// send sends a message: its metadata and payload.
-func (f *fakeBroker) send(topic string, content []byte) {
 	f.mu.Lock()
 	to, exists := f.subscribed[topic]
 	f.mu.Unlock()
@@ -124,14 +119,8 @@ func (f *fakeBroker) send(topic string, content []byte) {
 		return
 	}
 	sent := frame(message, body{}.number(1, to.id).string(2, "position"))
-	binary.BigEndian.PutUint32(sent, binary.BigEndian.Uint32(sent)+uint32(len(content)))
-	_, _ = to.conn.Write(append(sent, content...)) // the reader may have closed it after the message
-}
-
-// withMetadata is a checksum and metadata, as before each payload.
-func withMetadata(metadata body) []byte {
-	content := append([]byte{0x0e, 0x01}, "hash"...)
-	return append(binary.BigEndian.AppendUint32(content, uint32(len(metadata))), metadata...)
+	binary.BigEndian.PutUint32(sent, binary.BigEndian.Uint32(sent)+uint32(payload))
+	_, _ = to.conn.Write(append(sent, make([]byte, payload)...)) // the reader may have closed it after the message
 }
 
 // tell sends a command to the consumer of a topic.

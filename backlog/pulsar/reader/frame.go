@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -32,12 +31,6 @@ const (
 	authChallenge kind = 36
 )
 
-// Fields of MessageMetadata.
-const (
-	deliverAtTime = 19
-	markerType    = 20
-)
-
 // Codes of a failure (ServerError in PulsarApi.proto).
 const (
 	authenticationError = 3
@@ -59,8 +52,6 @@ type command struct {
 	// code and text are those of a failure.
 	code uint64
 	text string
-	// due is true for a message that consumers get now.
-	due bool
 }
 
 // body is an encoded command without its kind.
@@ -82,7 +73,7 @@ func frame(k kind, b body) []byte {
 	return append(binary.BigEndian.AppendUint32(framed, size), base...)
 }
 
-// read reads a frame, and of a message only when it is due.
+// read reads a frame, and skips the payload of a message.
 func read(from *bufio.Reader) (command, error) {
 	var header [headerBytes]byte
 	if _, err := io.ReadFull(from, header[:]); err != nil {
@@ -96,54 +87,10 @@ func read(from *bufio.Reader) (command, error) {
 	if _, err := io.ReadFull(from, base); err != nil {
 		return command{}, err
 	}
-	rest := &io.LimitedReader{R: from, N: int64(total - 4 - size)}
-	c, err := decode(base)
-	if err == nil && c.kind == message {
-		c.due = isDue(rest)
+	if _, err := io.CopyN(io.Discard, from, int64(total-4-size)); err != nil {
+		return command{}, err
 	}
-	if _, failed := io.CopyN(io.Discard, from, rest.N); failed != nil {
-		return command{}, failed
-	}
-	return c, err
-}
-
-// isDue reads the metadata of a message: it is due unless it is delayed, or no message but a marker. If the metadata is
-// not as expected, that is unknown and counts as not due.
-//
-// Source: Commands.parseMessageMetadata of Pulsar, MessageMetadata in PulsarApi.proto.
-func isDue(from io.Reader) bool {
-	const checksumMagic, lengthBytes, checksumBytes = 0x0e01, 4, 4
-	var head [lengthBytes]byte
-	if _, err := io.ReadFull(from, head[:]); err != nil {
-		return false
-	}
-	if binary.BigEndian.Uint16(head[:]) == checksumMagic { // its checksum has begun
-		if _, err := io.CopyN(io.Discard, from, checksumBytes-lengthBytes/2); err != nil {
-			return false
-		}
-		if _, err := io.ReadFull(from, head[:]); err != nil {
-			return false
-		}
-	}
-	size := binary.BigEndian.Uint32(head[:])
-	if size > maxCommandBytes {
-		return false
-	}
-	metadata := make([]byte, size)
-	if _, err := io.ReadFull(from, metadata); err != nil {
-		return false
-	}
-	due := true
-	err := each(metadata, func(field protowire.Number, value uint64, _ []byte) {
-		switch field {
-		case deliverAtTime:
-			due = due && int64(value) <= time.Now().UnixMilli() //nolint:gosec // it is an int64
-		case markerType:
-			due = false
-		default:
-		}
-	})
-	return err == nil && due
+	return decode(base)
 }
 
 // decode decodes a BaseCommand.

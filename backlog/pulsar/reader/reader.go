@@ -48,9 +48,9 @@ func (r *Readers) Subscribed() int { return int(r.subscribed.Load()) }
 func (r *Readers) Close() { _ = r.running.Wait() } // they return no error
 
 // Read subscribes to the topic, which may be a partition. It calls subscribed when it sees what is published from now
-// on, and returns after the first message, or when the broker ends the subscription. due is true if it was a message
-// that consumers get now. An error means that there was no subscription, or that the context has ended.
-func (r *Readers) Read(ctx context.Context, broker Broker, topic string, subscribed func()) (due bool, err error) {
+// on, and returns after the first message, or when the broker ends the subscription; seen tells which. An error means
+// that there was no subscription, or that the context has ended.
+func (r *Readers) Read(ctx context.Context, broker Broker, topic string, subscribed func()) (seen bool, err error) {
 	c := r.acquire(ctx, broker)
 	defer r.release(c)
 	select {
@@ -88,7 +88,7 @@ func (r *Readers) Read(ctx context.Context, broker Broker, topic string, subscri
 	subscribed()
 	select {
 	case got := <-events:
-		return got.kind == message && got.due, nil
+		return got.kind == message, nil
 	case <-c.ended:
 		return false, nil
 	case <-ctx.Done():

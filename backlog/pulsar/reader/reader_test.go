@@ -71,41 +71,31 @@ func TestAReaderEndsWithTheFirstMessage(t *testing.T) {
 	})
 }
 
-func TestAMessageIsDueUnlessItIsDelayed(t *testing.T) {
-	at := func(d time.Duration) body {
-		return body{}.string(1, "producer").number(deliverAtTime, uint64(time.Now().Add(d).UnixMilli()))
-	}
-	tests := map[string]struct {
-		content func() []byte
-		due     bool
+func TestAReaderTellsAMessageFromTheEndOfItsSubscription(t *testing.T) {
+	for name, test := range map[string]struct {
+		ends func(f *fakeBroker)
+		seen bool
 	}{
-		"without a delay":    {func() []byte { return withMetadata(body{}.string(1, "producer").number(2, 7)) }, true},
-		"without a checksum": {func() []byte { return withMetadata(body{}.string(1, "producer"))[6:] }, true},
-		"delayed":            {func() []byte { return withMetadata(at(time.Second)) }, false},
-		"delayed until now":  {func() []byte { return withMetadata(at(0)) }, true},
-		"a marker":           {func() []byte { return withMetadata(body{}.number(markerType, 21)) }, false},
-		"without metadata":   {func() []byte { return nil }, false},
-		"cut off":            {func() []byte { return []byte{0, 0, 0, 9, 8} }, false},
-		"of an absurd size":  {func() []byte { return []byte{0x0e, 1, 0, 0, 0, 0, 0xff, 0, 0, 0} }, false},
-		"of another format":  {func() []byte { return []byte{0, 0, 0, 1, 0xff} }, false},
-	}
-	for name, test := range tests {
+		"a message":                 {func(f *fakeBroker) { f.publish(orders, 10) }, true},
+		"closed by the broker":      {func(f *fakeBroker) { f.tell(orders, closeConsumer) }, false},
+		"the end of the connection": {(*fakeBroker).disconnect, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFakeBroker(t)
 				r := New(f.dial, timeout)
-				var due bool
+				var seen bool
 				var err error
 				var group errgroup.Group
 				group.Go(func() error {
-					due, err = r.Read(t.Context(), brokerWith("shop"), orders, func() {})
+					seen, err = r.Read(t.Context(), brokerWith("shop"), orders, func() {})
 					return nil
 				})
 				synctest.Wait()
-				f.send(orders, test.content())
+				test.ends(f)
 				require.NoError(t, group.Wait())
 				require.NoError(t, err)
-				require.Equal(t, test.due, due)
+				require.Equal(t, test.seen, seen)
 				r.Close()
 			})
 		})
