@@ -16,7 +16,7 @@ type schedule struct {
 	timeline backlog.Timeline[*slot] // all slots that are not busy
 	lines    map[lane]*line          // due jobs, and those that run
 	watches  int                     // places of jobs that watch
-	answers  answers
+	answers  answers                 // to messages
 }
 
 // pace has the intervals of jobs. The times at which a job is due are one interval apart, and a late fetch does not
@@ -252,10 +252,6 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	}
 	switch {
 	case one.topic == nil:
-	case one.message:
-		one.topic.watched[j] = watching{}
-		s.hasten([]*slot{one.topic}, s.answers.after(now))
-		s.enqueue(now)
 	case err == nil:
 		s.watching(j, false, now)
 	default:

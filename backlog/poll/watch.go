@@ -106,7 +106,7 @@ func (s *schedule) unwatch(one *slot) {
 	one.watched = nil
 }
 
-// watching records whether a job sees new messages, and makes its topic due.
+// watching records whether a job sees new messages, and makes its topic due, after a message in its turn.
 func (s *schedule) watching(j backlog.Job, sees bool, now time.Time) {
 	one := s.slots[j]
 	if one == nil || one.unwanted {
@@ -116,7 +116,11 @@ func (s *schedule) watching(j backlog.Job, sees bool, now time.Time) {
 	if sees {
 		s.lines[laneOf(j)].recovered(one) // it keeps its place for minutes
 	}
-	s.hasten([]*slot{one.topic}, now)
+	due := now
+	if one.message {
+		due = s.answers.after(now)
+	}
+	s.hasten([]*slot{one.topic}, due)
 	s.enqueue(now)
 }
 

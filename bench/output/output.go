@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 	"unicode/utf8"
 )
 
@@ -153,4 +154,17 @@ func Quantile[T any](sorted []T, of int, q float64) (value T, known bool) {
 		return value, false
 	}
 	return sorted[rank-1], true
+}
+
+// Waits are the median, the 99th percentile and the longest of sorted waits in seconds; nil where too few are known.
+func Waits(sorted []time.Duration, of int) (p50, p99, longest *float64) {
+	seconds := func(q float64) *float64 {
+		wait, known := Quantile(sorted, of, q)
+		if !known {
+			return nil
+		}
+		return new(wait.Seconds())
+	}
+	const median, rare, last = 0.5, 0.99, 1
+	return seconds(median), seconds(rare), seconds(last)
 }

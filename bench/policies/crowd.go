@@ -82,19 +82,10 @@ func (c *crowd) scaled(function string, replicas int, now time.Time) {
 func (c *crowd) wakes() wakes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	sorted := slices.Sorted(slices.Values(c.waits))
-	quantile := func(q float64) *float64 {
-		wait, known := output.Quantile(sorted, len(c.names), q)
-		if !known {
-			return nil
-		}
-		return new(wait.Seconds())
-	}
-	const median, rare, last = 0.5, 0.99, 1
-	return wakes{
-		Woken: len(c.waits), RightSized: c.several, WokenP50Seconds: quantile(median), WokenP99Seconds: quantile(rare),
-		WokenMaxSeconds: quantile(last),
-	}
+	w := wakes{Woken: len(c.waits), RightSized: c.several}
+	w.WokenP50Seconds, w.WokenP99Seconds, w.WokenMaxSeconds = output.Waits(slices.Sorted(slices.Values(c.waits)),
+		len(c.names))
+	return w
 }
 
 // early returns the Functions that have replicas before the burst.

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -123,18 +124,10 @@ func (b bench) measureBurst(ctx context.Context, sc *scene, r *row) error {
 		count := len(sc.burst.waits())
 		return count == b.burst, fmt.Sprintf("%d of %d", count, b.burst), nil
 	})
-	if err != nil && ctx.Err() != nil {
+	if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 		return err
 	}
 	waits := sc.burst.waits() // some may be missing, which is a result
-	seconds := func(q float64) *float64 {
-		wait, known := output.Quantile(waits, b.burst, q)
-		if !known {
-			return nil
-		}
-		return new(wait.Seconds())
-	}
-	const median, rare, last = 0.5, 0.99, 1
-	r.BurstP50Seconds, r.BurstP99Seconds, r.BurstMaxSeconds = seconds(median), seconds(rare), seconds(last)
+	r.BurstP50Seconds, r.BurstP99Seconds, r.BurstMaxSeconds = output.Waits(waits, b.burst)
 	return nil
 }
