@@ -127,6 +127,7 @@ func TestReadersShareAConnection(t *testing.T) {
 		require.NoError(t, <-stranger)
 		require.Zero(t, r.Subscribed())
 		r.Close()
+		synctest.Wait() // the broker sees the end after the reader
 		require.Zero(t, f.open())
 	})
 }
