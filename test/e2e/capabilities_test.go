@@ -156,9 +156,9 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 			return hpaChosen(status, hpa) && replicas == 3
 		})
 	o.wantAtLeast(4)
-	o.eventually("4 replicas",
+	o.eventually("4 replicas, which the operator knows too",
 		func(_ v1alpha1.AutoscalingPolicyStatus, _ *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
-			return replicas == 4
+			return replicas == 4 && slices.Contains(o.desired(), 4)
 		})
 
 	require.Equal(t, []int{2, 3, 4}, o.desired(), "no jump")
