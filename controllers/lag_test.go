@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -45,12 +46,7 @@ func newLaggedPolicies(t *testing.T, count int, lag time.Duration) *laggedPolici
 	t.Helper()
 	l := &laggedPolicies{t: t, server: newLateServer(t, lag)}
 	for i := range count {
-		p, function := fixture.Policy(), fixture.Function()
-		p.Name = fmt.Sprint("resize-", i)
-		p.UID, p.Spec.ScaleTargetRef.Name = types.UID("uid-"+p.Name), p.Name
-		function.SetName(p.Name)
-		spec := fixture.Spec(function)
-		spec["input"], spec["subscriptionName"] = map[string]any{"topics": []any{p.Name}}, "public/default/resize"
+		p, function := numbered(i)
 		l.server.put("functions", function)
 		l.server.put(v1alpha1.ResourceAutoscalingPolicies, p)
 		l.keys = append(l.keys, client.ObjectKeyFromObject(p))
@@ -70,6 +66,17 @@ func newLaggedPolicies(t *testing.T, count int, lag time.Duration) *laggedPolici
 	l.reconciler, err = NewPolicyReconciler(config)
 	require.NoError(t, err)
 	return l
+}
+
+// numbered is a policy with a Function that consumes a topic of its name.
+func numbered(i int) (*v1alpha1.AutoscalingPolicy, *unstructured.Unstructured) {
+	p, function := fixture.Policy(), fixture.Function()
+	p.Name = fmt.Sprint("resize-", i)
+	p.UID, p.Spec.ScaleTargetRef.Name = types.UID("uid-"+p.Name), p.Name
+	function.SetName(p.Name)
+	spec := fixture.Spec(function)
+	spec["input"], spec["subscriptionName"] = map[string]any{"topics": []any{p.Name}}, "public/default/resize"
+	return p, function
 }
 
 // clients are a cache that the server's watches keep, and the client of a manager that reads from it.

@@ -34,6 +34,7 @@ type PolicyReconciler struct {
 	memories  *policyMemories
 	interest  *interest
 	pipelines *pipelines
+	laggards  laggards
 	progress  progress
 	observer  observer
 	writers   *writers
@@ -91,7 +92,7 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	}
 	return &PolicyReconciler{
 		config: config, metrics: counters, memories: memories, interest: newInterest(config.Store),
-		pipelines: newPipelines(),
+		pipelines: newPipelines(), laggards: laggards{lagged: map[types.NamespacedName]time.Time{}},
 		observer: observer{
 			client: config.Client, targets: config.Targets, capabilities: config.Capabilities, store: config.Store,
 			pods: config.Pods, pollInterval: config.PollInterval, latest: memories.latest, lease: config.Lease,
@@ -218,8 +219,9 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 	if subscription := observed.Subscription(); subscription != nil {
 		observed.Upstream = r.pipelines.upstream(client.ObjectKeyFromObject(p), *subscription)
 	}
-	observed.Unset = memory.reported.Unset(observed)
+	observed.Unset, observed.ManyLag = memory.reported.Unset(observed), r.laggards.many(observed.Now)
 	observed.Actuator = plan.Choose(observed.Subject, observed.Autoscalers, observed.Unset)
+	r.laggards.see(client.ObjectKeyFromObject(p), observed)
 	if took, set := plan.Waited(observed.Subject, observed.Unset); set {
 		r.metrics.lag.WithLabelValues(string(observed.Actuator.Type)).Observe(took.Seconds())
 	}

@@ -10,8 +10,12 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
@@ -52,6 +56,58 @@ func TestAutoWritesItselfWhileItsAutoscalerLags(t *testing.T) {
 	for range 2 {
 		require.Empty(t, onlyWrites(env.goOn(1100)), "it has four syncs again")
 	}
+}
+
+func TestAutoCreatesNoAutoscalerWhileManyLag(t *testing.T) {
+	env := newTestEnv(t, fixture.ConfigMap())
+	var keys []types.NamespacedName
+	add := func() {
+		p, function := numbered(len(keys))
+		require.NoError(t, env.client.Create(t.Context(), function))
+		require.NoError(t, env.client.Create(t.Context(), p))
+		keys = append(keys, client.ObjectKeyFromObject(p))
+	}
+	goOn := func(some []types.NamespacedName) {
+		for _, key := range some {
+			env.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/" + key.Name},
+				fixture.Sample(env.now, 700, 10_000))
+			_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+			require.NoError(t, err)
+		}
+	}
+	chosen := func(number int) v1alpha1.Actuator {
+		var p v1alpha1.AutoscalingPolicy
+		require.NoError(t, env.client.Get(t.Context(), keys[number], &p))
+		return p.Status.Actuator.Type
+	}
+	for range plan.ManyLag {
+		add()
+	}
+	for range 7 {
+		goOn(keys[1:])
+		env.after(testInterval)
+	}
+	goOn(keys[:1])
+	require.Equal(t, v1alpha1.ActuatorDirect, chosen(1), "its own lags")
+	require.Equal(t, v1alpha1.ActuatorHPA, chosen(0), "nine lag")
+	for range 7 {
+		goOn(keys[:1])
+		env.after(testInterval)
+	}
+	require.Equal(t, v1alpha1.ActuatorDirect, chosen(0))
+
+	add()
+	env.writes = nil
+	goOn(keys[plan.ManyLag:])
+	goOn(keys[plan.ManyLag:])
+	require.Equal(t, v1alpha1.ActuatorDirect, chosen(plan.ManyLag), "ten lag")
+	require.NotContains(t, env.writes, "apply")
+
+	env.after(plan.LagsTogether)
+	add()
+	goOn(keys[plan.ManyLag+1:])
+	goOn(keys[plan.ManyLag+1:])
+	require.Equal(t, v1alpha1.ActuatorHPA, chosen(plan.ManyLag+1), "none has lagged for five minutes")
 }
 
 // onlyWrites leaves out the status.

@@ -27,6 +27,8 @@ type burst struct {
 	mu                sync.Mutex
 	replicas          map[string]int
 	decided, followed map[string]time.Time
+	// began is when the load doubled.
+	began time.Time
 	// more is one replica more than before the burst, only of policies in it.
 	more map[string]int
 	// direct are the policies that the controller writes replicas for.
@@ -45,9 +47,10 @@ func newBurst(names []string) *burst {
 }
 
 // begin makes what comes count for these Functions.
-func (b *burst) begin(names []string) {
+func (b *burst) begin(names []string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.began = now
 	for _, name := range names {
 		b.more[name] = b.replicas[name] + 1
 	}
@@ -74,17 +77,19 @@ func (b *burst) saw(p *v1alpha1.AutoscalingPolicy, now time.Time) {
 	}
 }
 
-// waits are the times from decisions to replicas, in order: 0 where the replicas were seen first.
-func (b *burst) waits() (waits []time.Duration) {
+// waits are the times from decisions to replicas, 0 where the replicas were seen first, and from the load to replicas,
+// both in order.
+func (b *burst) waits() (fromDecision, fromLoad []time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for name, at := range b.followed {
 		if decided := b.decided[name]; !decided.IsZero() {
-			waits = append(waits, max(0, at.Sub(decided)))
+			fromDecision, fromLoad = append(fromDecision, max(0, at.Sub(decided))), append(fromLoad, at.Sub(b.began))
 		}
 	}
-	slices.Sort(waits)
-	return waits
+	slices.Sort(fromDecision)
+	slices.Sort(fromLoad)
+	return fromDecision, fromLoad
 }
 
 func (b *burst) directs() (count int) {
@@ -114,20 +119,21 @@ func (b bench) measureBurst(ctx context.Context, sc *scene, r *row) error {
 	some := sc.names[len(sc.names)-b.burst:]
 	r.Burst, r.BurstDirect = b.burst, sc.burst.directs()
 	b.tell("doubling the load of %d policies; the controller writes for %d", b.burst, r.BurstDirect)
-	sc.burst.begin(some)
+	sc.burst.begin(some, time.Now())
 	for i, name := range some {
 		sc.loads[name].Publish(2*sc.means[len(sc.names)-b.burst+i], time.Now())
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := cluster.WaitFor(limited, "replicas for the burst", look, func(context.Context) (bool, string, error) {
-		count := len(sc.burst.waits())
-		return count == b.burst, fmt.Sprintf("%d of %d", count, b.burst), nil
+		waits, _ := sc.burst.waits()
+		return len(waits) == b.burst, fmt.Sprintf("%d of %d", len(waits), b.burst), nil
 	})
 	if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 		return err
 	}
-	waits := sc.burst.waits() // some may be missing, which is a result
+	waits, all := sc.burst.waits() // some may be missing, which is a result
 	r.BurstP50Seconds, r.BurstP99Seconds, r.BurstMaxSeconds = output.Waits(waits, b.burst)
+	r.BurstLoadP50Seconds, r.BurstLoadP99Seconds, _ = output.Waits(all, b.burst)
 	return nil
 }

@@ -165,7 +165,9 @@ func (b bench) measureAdapter(ctx context.Context, s *stage.Stage, sc *scene, r 
 	}
 	r.AllKnownSeconds = time.Since(begun).Seconds()
 	b.tell("all are known after %.0f s; settling for %s", r.AllKnownSeconds, b.settle)
-	group.Go(func() error { return sc.churn(ctx) })
+	churning, endChurn := context.WithCancel(ctx)
+	defer endChurn()
+	group.Go(func() error { return sc.churn(churning) })
 	settling, err := scrapes(ctx, s, s.Adapter, b.settle)
 	if err != nil {
 		return err
@@ -178,6 +180,7 @@ func (b bench) measureAdapter(ctx context.Context, s *stage.Stage, sc *scene, r 
 	r.setSteady(append(start, settling...), steady)
 	b.tell("%.0f MB, %.3f cores", r.RSSMB, r.CPUCores)
 	if b.burst > 0 {
+		endChurn() // it would end the load of the burst
 		return b.measureBurst(ctx, sc, r)
 	}
 	return b.measureFailover(ctx, s, r)

@@ -38,13 +38,17 @@ type row struct {
 	// ScrapeMB is the size of /metrics.
 	ScrapeMB      float64 `json:"scrape_mb"`
 	SteadySeconds float64 `json:"steady_s"`
-	// Burst policies had twice the load at once. The times are from a decision to spec.replicas; null if too many did not
-	// follow. The controller wrote replicas for BurstDirect policies, of all, when it began.
+	// Burst policies had twice the load at once. The times are from a decision to spec.replicas, and from the load to
+	// spec.replicas; null if too many did not follow. The controller wrote replicas for BurstDirect policies, of all, when
+	// it began.
 	Burst           int      `json:"burst,omitempty"`
 	BurstDirect     int      `json:"burst_direct,omitempty"`
 	BurstP50Seconds *float64 `json:"burst_p50_s,omitempty"`
 	BurstP99Seconds *float64 `json:"burst_p99_s,omitempty"`
 	BurstMaxSeconds *float64 `json:"burst_max_s,omitempty"`
+
+	BurstLoadP50Seconds *float64 `json:"burst_load_p50_s,omitempty"`
+	BurstLoadP99Seconds *float64 `json:"burst_load_p99_s,omitempty"`
 }
 
 const mb = 1e6
@@ -88,7 +92,7 @@ func (r report) writeTable(out io.Writer) error {
 	cells := [][]string{{
 		"policies", "pods", "RSS MB", "peak", "live heap", "cores", "reading age p50, p99 s", "decision age p50, p99 s",
 		"all known s", "fail-over s", "statuses/s", "API requests/s", "reconciles/s", "Pulsar requests/s", "pod requests/s",
-		"burst p50, p99, max s",
+		"burst p50, p99, max s", "from the load p50, p99 s",
 	}}
 	for _, one := range r.Rows {
 		cells = append(cells, []string{
@@ -100,6 +104,7 @@ func (r report) writeTable(out io.Writer) error {
 			number(one.APIRequestsPerSecond, 1), number(one.ReconcilesPerSecond, 0), number(one.PulsarRequestsPerSecond, 0),
 			number(one.PodRequestsPerSecond, 0), output.Number(one.BurstP50Seconds, 1) + ", " +
 				output.Number(one.BurstP99Seconds, 1) + ", " + output.Number(one.BurstMaxSeconds, 1),
+			output.Number(one.BurstLoadP50Seconds, 1) + ", " + output.Number(one.BurstLoadP99Seconds, 1),
 		})
 	}
 	title := fmt.Sprintf("the adapter on Kubernetes %s, everything on %d CPUs", r.Kubernetes, r.CPUs)

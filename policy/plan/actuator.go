@@ -23,6 +23,11 @@ const (
 	directFor = time.Hour
 	// lagCounts is how long a measured lag counts without another one.
 	lagCounts = time.Hour
+	// ManyLag HorizontalPodAutoscalers that lag within LagsTogether mean that kube-controller-manager is overloaded: Auto
+	// then chooses none.
+	ManyLag = 10
+	// LagsTogether is the time within which they lag.
+	LagsTogether = 5 * time.Minute
 	// RaiseLimits is the fix.
 	RaiseLimits = "raise --kube-api-qps and --concurrent-horizontal-pod-autoscaler-syncs of kube-controller-manager, " +
 		"and lower its --horizontal-pod-autoscaler-sync-period if that is above 15s, see " +
@@ -35,7 +40,7 @@ func Choose(s Subject, a Autoscalers, last Unset) v1alpha1.ActuatorStatus {
 	if s.Target == nil {
 		return v1alpha1.ActuatorStatus{}
 	}
-	return withLag(s, last, chooseAdmitted(s, a))
+	return withLag(s, a, last, chooseAdmitted(s, a))
 }
 
 // chooseAdmitted is the choice by the capabilities of the cluster. Auto does not choose KEDA where KEDA would refuse.
@@ -76,20 +81,24 @@ func Waited(s Subject, last Unset) (waited time.Duration, set bool) {
 	return max(0, s.Now.Sub(last.Since)), set
 }
 
-// withLag is the choice with the measured lag. Where Auto chose a HorizontalPodAutoscaler that lags, it is Direct for
-// some time: status.actuator remembers it.
-func withLag(s Subject, unset Unset, chosen v1alpha1.ActuatorStatus) v1alpha1.ActuatorStatus {
+// withLag is the choice with the measured lag. Where Auto chose a HorizontalPodAutoscaler that lags, or many lag, it is
+// Direct for some time: status.actuator remembers it.
+func withLag(s Subject, a Autoscalers, unset Unset, chosen v1alpha1.ActuatorStatus) v1alpha1.ActuatorStatus {
 	var last v1alpha1.ActuatorStatus
 	if s.Policy.Status.Actuator != nil {
 		last = *s.Policy.Status.Actuator
 	}
 	waited, set := Waited(s, unset)
 	movable := chosen.Type == v1alpha1.ActuatorHPA && s.Policy.Spec.Actuator != v1alpha1.ActuatorHPA
-	switch {
-	case movable && last.DirectUntil != nil && s.Now.Before(last.DirectUntil.Time):
+	if movable && last.DirectUntil != nil && s.Now.Before(last.DirectUntil.Time) {
 		return last
-	case movable && !set && lags(waited, last.Lag):
-		return movedToDirect(s, waited)
+	}
+	if movable && !set {
+		if lag, why := lagging(s, a, waited, last.Lag); why != "" {
+			return movedToDirect(s, lag, why)
+		}
+	}
+	switch {
 	case chosen.Type == v1alpha1.ActuatorDirect:
 		return chosen
 	case set:
@@ -98,6 +107,34 @@ func withLag(s Subject, unset Unset, chosen v1alpha1.ActuatorStatus) v1alpha1.Ac
 		chosen.Lag, chosen.LagMeasuredAt = last.Lag, last.LagMeasuredAt
 	}
 	return chosen
+}
+
+// lagging is why Auto leaves the HorizontalPodAutoscaler, empty to keep it, and its own lag; nil if it shows none.
+func lagging(s Subject, a Autoscalers, waited time.Duration, last *metav1.Duration) (*metav1.Duration, string) {
+	unread := unread(s, a)
+	switch {
+	case lags(waited, last):
+		lag := lagAfter(waited, nil)
+		return lag, fmt.Sprintf("did not set the decided replicas for %s", lag.Duration)
+	case lags(unread, last):
+		lag := lagAfter(unread, nil)
+		return lag, fmt.Sprintf("was not read for %s after its creation", lag.Duration)
+	case a.ManyLag:
+		return nil, fmt.Sprintf("would lag as %d others did within %s", ManyLag, LagsTogether)
+	default:
+		return nil, ""
+	}
+}
+
+// unread is how long the HorizontalPodAutoscaler has existed without a condition: its controller writes the first ones
+// when it first reads it, whatever the replicas are. 0 with conditions, and without a HorizontalPodAutoscaler.
+func unread(s Subject, a Autoscalers) time.Duration {
+	hpa := a.Autoscaler
+	if hpa == nil || len(hpa.Status.Conditions) > 0 || hpa.CreationTimestamp.IsZero() ||
+		!metav1.IsControlledBy(hpa, s.Policy) {
+		return 0
+	}
+	return s.Now.Sub(hpa.CreationTimestamp.Time)
 }
 
 // lags reports whether the autoscaler lags: once may be a change of the leader of kube-controller-manager.
@@ -114,15 +151,15 @@ func lagAfter(took time.Duration, last *metav1.Duration) *metav1.Duration {
 	return &metav1.Duration{Duration: min(took, policy.LongestSync).Round(time.Second)}
 }
 
-// movedToDirect is the choice of Auto after its HorizontalPodAutoscaler set nothing for too long.
-func movedToDirect(s Subject, waited time.Duration) v1alpha1.ActuatorStatus {
+// movedToDirect is the choice of Auto in place of a HorizontalPodAutoscaler.
+func movedToDirect(s Subject, lag *metav1.Duration, why string) v1alpha1.ActuatorStatus {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(s.Policy.UID)) // a hash.Hash never fails
 	more := time.Duration(hash.Sum32()) * time.Second % directFor
-	until, lag := metav1.NewTime(s.Now.Add(directFor+more).Truncate(time.Second)), lagAfter(waited, nil)
+	until := metav1.NewTime(s.Now.Add(directFor + more).Truncate(time.Second))
 	return v1alpha1.ActuatorStatus{
 		Type: v1alpha1.ActuatorDirect, Lag: lag, DirectUntil: &until, Reason: fmt.Sprintf(
-			"HorizontalPodAutoscaler %s did not set the decided replicas for %s, so Auto chooses Direct until %s: %s",
-			AutoscalerName(s.Policy.Name), lag.Duration, until.UTC().Format(time.RFC3339), RaiseLimits),
+			"HorizontalPodAutoscaler %s %s, so Auto chooses Direct until %s: %s",
+			AutoscalerName(s.Policy.Name), why, until.UTC().Format(time.RFC3339), RaiseLimits),
 	}
 }

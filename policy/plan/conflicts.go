@@ -18,8 +18,10 @@ import (
 type Autoscalers struct {
 	// Capabilities of the cluster, as far as they are known.
 	Capabilities Capabilities
-	// Autoscaler is our HorizontalPodAutoscaler; nil if it does not exist, as the two below.
+	// Autoscaler is our HorizontalPodAutoscaler; nil if it does not exist, as ScaledObject and KEDAAutoscaler.
 	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
+	// ManyLag reports that so many HorizontalPodAutoscalers of other policies lag that ours would.
+	ManyLag bool
 	// ScaledObject is the one of our name, and KEDAAutoscaler the HorizontalPodAutoscaler that KEDA created for it, and
 	// deletes some time after it.
 	ScaledObject   *LiveScaledObject

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -106,6 +107,68 @@ func TestPoliciesReturnToTheirAutoscalersOneByOne(t *testing.T) {
 		require.Contains(t, chosen.Reason, "--kube-api-qps and --concurrent-horizontal-pod-autoscaler-syncs")
 	}
 	require.Greater(t, len(returns), 30, "within the hour")
+}
+
+func TestAnAutoscalerThatIsNotReadLags(t *testing.T) {
+	const auto, hpa = v1alpha1.ActuatorAuto, v1alpha1.ActuatorHPA
+	tests := map[string]struct {
+		wanted v1alpha1.Actuator
+		age    time.Duration
+		change func(*autoscalingv2.HorizontalPodAutoscaler)
+		want   v1alpha1.Actuator
+		lag    time.Duration
+	}{
+		"for four syncs":                {auto, time.Minute, nil, v1alpha1.ActuatorDirect, time.Minute},
+		"not yet":                       {auto, 59 * time.Second, nil, hpa, 0},
+		"an HPA that the spec names":    {hpa, time.Hour, nil, hpa, 0},
+		"one that was read, and failed": {auto, time.Hour, withCondition, hpa, 0},
+		"of another policy": {auto, time.Hour, func(hpa *autoscalingv2.HorizontalPodAutoscaler) {
+			hpa.OwnerReferences[0].UID = "another"
+		}, hpa, 0},
+		"of unknown age": {auto, time.Hour, func(hpa *autoscalingv2.HorizontalPodAutoscaler) {
+			hpa.CreationTimestamp = metav1.Time{}
+		}, hpa, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := world()
+			o.Policy.Spec.Actuator = tt.wanted
+			o.Autoscaler = plan.HorizontalPodAutoscaler(o.Policy, o.Target)
+			o.Autoscaler.CreationTimestamp = metav1.NewTime(o.Now.Add(-tt.age))
+			if tt.change != nil {
+				tt.change(o.Autoscaler)
+			}
+			chosen := plan.Choose(o.Subject, o.Autoscalers, plan.Unset{})
+			require.Equal(t, tt.want, chosen.Type)
+			if tt.lag == 0 {
+				require.Nil(t, chosen.Lag)
+				return
+			}
+			require.Equal(t, tt.lag, chosen.Lag.Duration)
+			require.Contains(t, chosen.Reason, "was not read for 1m0s after its creation, so Auto chooses Direct until 20")
+		})
+	}
+}
+
+func withCondition(hpa *autoscalingv2.HorizontalPodAutoscaler) {
+	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: autoscalingv2.AbleToScale}}
+}
+
+func TestAutoChoosesNoAutoscalerWhileManyLag(t *testing.T) {
+	for wanted, want := range map[v1alpha1.Actuator]v1alpha1.Actuator{
+		v1alpha1.ActuatorAuto: v1alpha1.ActuatorDirect, v1alpha1.ActuatorHPA: v1alpha1.ActuatorHPA,
+		v1alpha1.ActuatorKEDA: v1alpha1.ActuatorKEDA,
+	} {
+		o := world()
+		o.Policy.Spec.Actuator, o.ManyLag = wanted, true
+		chosen := plan.Choose(o.Subject, o.Autoscalers, plan.Unset{})
+		require.Equal(t, want, chosen.Type)
+		require.Nil(t, chosen.Lag, "its own is unknown")
+		if want == v1alpha1.ActuatorDirect {
+			require.True(t, chosen.DirectUntil.After(o.Now.Add(time.Hour-time.Second)))
+			require.Contains(t, chosen.Reason, "would lag as 10 others did within 5m0s, so Auto chooses Direct until 20")
+		}
+	}
 }
 
 // There is one writer: the autoscaler is deleted with the change to Direct, and Direct writes nothing after it.

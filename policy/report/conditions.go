@@ -143,8 +143,8 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 // withLag is AutoscalerApplied with the warning that the autoscaler lags, or lagged until Auto chose Direct.
 func withLag(o outcome, c metav1.Condition) metav1.Condition {
 	lag := o.Actuator.Lag
-	if lag == nil || lag.Duration <= plan.SlowAfter || c.Status != metav1.ConditionTrue ||
-		c.Reason == v1alpha1.ReasonToleranceUnsupported {
+	slow := o.Actuator.DirectUntil != nil || lag != nil && lag.Duration > plan.SlowAfter
+	if !slow || c.Status != metav1.ConditionTrue || c.Reason == v1alpha1.ReasonToleranceUnsupported {
 		return c
 	}
 	c.Reason = v1alpha1.ReasonActuationSlow
