@@ -64,11 +64,10 @@ func (o outcome) conditions() []metav1.Condition {
 	if active != nil {
 		set(v1alpha1.ConditionScalingActive, *active)
 	} else {
-		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
+		after = without(after, v1alpha1.ConditionScalingActive)
 	}
 	if o.Paused() != "" { // nothing has to be fixed for replicas to stay
-		meta.RemoveStatusCondition(&after, v1alpha1.ConditionStalled)
-		return after
+		return without(after, v1alpha1.ConditionStalled)
 	}
 	return WithStalled(after, o.Policy.Generation, o.Now)
 }

@@ -109,9 +109,10 @@ func (h History) mayChangeReasons(now time.Time) bool {
 // outcomeDiffers reports whether another number, bound or object is reported, or a ceiling, which takes minutes to
 // learn.
 func outcomeDiffers(before, after v1alpha1.AutoscalingPolicyStatus) bool {
-	return !equality.Semantic.DeepEqual(outcomeOf(before), outcomeOf(after)) ||
-		policy.CeilingIn(before.WorkingCheckpoint) != policy.CeilingIn(after.WorkingCheckpoint) ||
-		(before.Decision == nil) != (after.Decision == nil)
+	return (before.Decision == nil) != (after.Decision == nil) ||
+		!equality.Semantic.DeepEqual(outcomeOf(before), outcomeOf(after)) ||
+		before.WorkingCheckpoint != after.WorkingCheckpoint && // decoding takes long
+			policy.CeilingIn(before.WorkingCheckpoint) != policy.CeilingIn(after.WorkingCheckpoint)
 }
 
 // outcomeOf is the part of a status that is written at every change.

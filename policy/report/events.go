@@ -129,8 +129,7 @@ func (h eventHistory) with(name string, last reportedProblem) eventHistory {
 
 // conditionSubjects are the conditions for which a change is an event. The other conditions are parts of Ready.
 func conditionSubjects(before, after v1alpha1.AutoscalingPolicyStatus) []subject {
-	var all []subject
-	for _, c := range []struct {
+	conditions := []struct {
 		name  string
 		every time.Duration
 	}{
@@ -140,7 +139,9 @@ func conditionSubjects(before, after v1alpha1.AutoscalingPolicyStatus) []subject
 		{v1alpha1.ConditionObjectiveAchievable, 0},
 		{v1alpha1.ConditionScalingLimited, eventEvery},
 		{v1alpha1.ConditionObjectiveMet, eventEvery},
-	} {
+	}
+	all := make([]subject, 0, len(conditions)+1) // and that of holds
+	for _, c := range conditions {
 		was, is := meta.FindStatusCondition(before.Conditions, c.name), meta.FindStatusCondition(after.Conditions, c.name)
 		s := subject{name: c.name, before: problemOf(was), after: problemOf(is), every: c.every}
 		if was != nil {

@@ -28,7 +28,7 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 ) v1alpha1.AutoscalingPolicyStatus {
 	o, before := newOutcome(observed, result), observed.Policy.Status
 	o.findings, o.decision, o.start, o.capacity = h.findings, decision, state.Start, state.Capacity
-	after := *before.DeepCopy()
+	after := before // what both share is replaced below and never changed
 	after.ObservedGeneration = o.Policy.Generation
 	after.Target = plan.Shorten(plan.ShortName(o.Policy.Spec), maxTarget)
 	after.Limits = o.Limits
