@@ -89,6 +89,7 @@ func newServer(config serverConfig) (*server, error) {
 	settings.GenericConfig.EnableProfiling = false
 	settings.GenericConfig.OpenAPIConfig.GetDefinitions = served(settings.GenericConfig.OpenAPIConfig.GetDefinitions)
 	settings.GenericConfig.OpenAPIV3Config.GetDefinitions = served(settings.GenericConfig.OpenAPIV3Config.GetDefinitions)
+	settings.GenericConfig.OpenAPIV3Config.Definitions = nil // all of them, which the library prefers to GetDefinitions
 	api, err := base.Server()
 	if err != nil {
 		return nil, fmt.Errorf("building the metrics API server: %w", err)

@@ -217,7 +217,8 @@ func TestServer(t *testing.T) {
 
 	// Everything else does need them.
 	const metric = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/functions.compute.functionmesh.io/orders/some_metric"
-	for _, path := range []string{metric, "/metrics", "/openapi/v2"} {
+	const schemas = "/openapi/v3/apis/custom.metrics.k8s.io/v1beta2"
+	for _, path := range []string{metric, "/metrics", "/openapi/v2", schemas} {
 		status, _ = r.get(t, path, "")
 		require.Equal(t, http.StatusForbidden, status, path)
 		status, _ = r.get(t, path, "bad")
@@ -227,6 +228,10 @@ func TestServer(t *testing.T) {
 	}
 	status, _ = r.get(t, "/debug/pprof/", goodToken)
 	require.Equal(t, http.StatusNotFound, status)
+
+	_, body = r.get(t, schemas, goodToken)
+	require.Contains(t, body, `"io.k8s.api.core.v1.ObjectReference"`)
+	require.Contains(t, body, `"io.k8s.metrics.pkg.apis.custom_metrics.v1beta2.MetricValueList"`)
 
 	_, body = r.get(t, "/metrics", goodToken)
 	parser := expfmt.NewTextParser(model.UTF8Validation)
