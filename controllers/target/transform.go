@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -29,6 +30,8 @@ func Transform(object any) (any, error) {
 	switch o := object.(type) {
 	case *autoscalingv2.HorizontalPodAutoscaler: // of its status only conditions are read; a sync changes the metrics
 		o.Status = autoscalingv2.HorizontalPodAutoscalerStatus{Conditions: o.Status.Conditions}
+	case *v1alpha1.AutoscalingPolicy: // decoding leaves room for 16
+		o.Status.Conditions = slices.Clone(o.Status.Conditions)
 	case *unstructured.Unstructured:
 		transformUnstructured(o)
 	}
@@ -63,8 +66,9 @@ func transformWorkload(u *unstructured.Unstructured) {
 		u.Object["status"] = status
 	}
 	if spec, ok := u.Object["spec"].(map[string]any); ok {
-		transformSpec(spec)
+		u.Object["spec"] = transformSpec(spec)
 	}
+	u.Object["metadata"] = identity(u, "labels", "annotations")
 }
 
 // changePending replaces the patch of a paused rollout, which may be as large as the object.
@@ -80,9 +84,9 @@ func transformMesh(u *unstructured.Unstructured) {
 	maps.DeleteFunc(spec, func(key string, _ any) bool { return !slices.Contains(entryLists(), key) })
 	for _, list := range spec {
 		entries, _ := list.([]any)
-		for _, entry := range entries {
+		for i, entry := range entries {
 			if fields, ok := entry.(map[string]any); ok {
-				transformSpec(fields)
+				entries[i] = transformSpec(fields)
 			}
 		}
 	}
@@ -124,23 +128,17 @@ func dropLastApplied(fields metav1.Object) {
 	}
 }
 
-func transformSpec(spec map[string]any) {
-	decoded := jsonKeys(reflect.TypeFor[workloadSpec]())
-	maps.DeleteFunc(spec, func(key string, _ any) bool { return !decoded[key] })
-	transformPodSpec(spec)
-}
-
-// transformPodSpec drops what workloadPod does not decode: most of an object.
-func transformPodSpec(spec map[string]any) {
-	pod, ok := spec["pod"].(map[string]any)
-	if !ok {
-		return
+// transformSpec keeps what workloadSpec decodes, and of the pod what workloadPod does: the rest is most of an object.
+func transformSpec(spec map[string]any) map[string]any {
+	kept := picked(spec, jsonKeys(reflect.TypeFor[workloadSpec]())...)
+	if pod, ok := kept["pod"].(map[string]any); ok {
+		pod = picked(pod, jsonKeys(reflect.TypeFor[workloadPod]())...)
+		if annotations, ok := pod["annotations"]; ok {
+			pod["annotations"] = picked(annotations, cluster.AnnotationRestartedAt)
+		}
+		kept["pod"] = pod
 	}
-	decoded := jsonKeys(reflect.TypeFor[workloadPod]())
-	maps.DeleteFunc(pod, func(key string, _ any) bool { return !decoded[key] })
-	if annotations, ok := pod["annotations"].(map[string]any); ok {
-		maps.DeleteFunc(annotations, func(key string, _ any) bool { return key != cluster.AnnotationRestartedAt })
-	}
+	return kept
 }
 
 // identity is the metadata that names an object and its owners, with the additional fields that the caller requests.
@@ -152,15 +150,14 @@ func identity(u *unstructured.Unstructured, more ...string) map[string]any {
 }
 
 // jsonKeys of a struct's fields, those of embedded structs among them.
-func jsonKeys(of reflect.Type) map[string]bool {
-	keys := map[string]bool{}
+func jsonKeys(of reflect.Type) (keys []string) {
 	for field := range of.Fields() {
 		if field.Anonymous {
-			maps.Copy(keys, jsonKeys(field.Type))
+			keys = append(keys, jsonKeys(field.Type)...)
 			continue
 		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		keys[name] = true
+		keys = append(keys, name)
 	}
 	return keys
 }

@@ -17,6 +17,9 @@ func transformStatefulSet(u *unstructured.Unstructured) {
 		return // decodeStatefulSet reports it to the readers of the object
 	}
 	metadata, spec := identity(u), picked(u.Object["spec"], "replicas", "selector")
+	if ControllerOf(u) != "" { // no policy scales it
+		delete(spec, "selector")
+	}
 	if kind, partition := updateStrategy(u); kind == onDelete || partition != 0 { // rarely; updating reads no other
 		spec["updateStrategy"] = picked(u.Object["spec"], "updateStrategy")["updateStrategy"]
 	}
@@ -59,7 +62,7 @@ func commands(containers any) []any {
 // picked are some keys of a JSON object, in a map of their size: a map from which keys were deleted stays large.
 func picked(object any, keys ...string) map[string]any {
 	fields, _ := object.(map[string]any)
-	kept := make(map[string]any, len(keys))
+	kept := map[string]any{}
 	for _, key := range keys {
 		if value, exists := fields[key]; exists {
 			kept[key] = value

@@ -53,7 +53,9 @@ func TestTransformStatefulSet(t *testing.T) {
 		Name: "resize", UID: "1", Controller: &yes,
 	}})
 	_, text = keep(mesh)
-	for _, gone := range []string{"--function_details", `"labels"`, `"annotations"`, `"template"`, `"updateStrategy"`} {
+	for _, gone := range []string{
+		"--function_details", `"labels"`, `"annotations"`, `"template"`, `"updateStrategy"`, `"selector"`,
+	} {
 		require.NotContains(t, text, gone)
 	}
 	require.Contains(t, text, `"replicas"`)
