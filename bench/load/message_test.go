@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/stretchr/testify/require"
 )
 
@@ -61,6 +62,18 @@ func TestSequenceNeedsEightBytes(t *testing.T) {
 	got, ok := Sequence([]byte{0, 0, 0, 0, 0, 0, 1, 2, 'x'})
 	require.True(t, ok)
 	require.EqualValues(t, 258, got)
+}
+
+func TestMessagesAreBatchedAsTheySay(t *testing.T) {
+	alone := Messages{Bytes: 100, Batching: Batching{MaxMessages: 1}}.WithDefaults().producer("t")
+	require.True(t, alone.DisableBatching)
+	require.Equal(t, pulsar.DefaultBatchBuilder, alone.BatcherBuilderType)
+	require.EqualValues(t, -1, alone.SendTimeout, "after an outage the broker gets all")
+	batched := Messages{Bytes: 100, Keys: Keys{Count: 3}, Batching: Batching{MaxMessages: 100}}.WithDefaults().producer("t")
+	require.False(t, batched.DisableBatching)
+	require.EqualValues(t, 100, batched.BatchingMaxMessages)
+	require.Equal(t, defaultDelay, batched.BatchingMaxPublishDelay)
+	require.Equal(t, pulsar.KeyBasedBatchBuilder, batched.BatcherBuilderType)
 }
 
 func TestKeysHaveTheirSkew(t *testing.T) {

@@ -43,7 +43,7 @@ type Publisher struct {
 	slots chan struct{}
 	lag   *lag
 
-	sent, published, failed atomic.Int64
+	sent, published atomic.Int64
 }
 
 // NewPublisher creates the producers. It does not close the client.
@@ -127,11 +127,9 @@ func (p *Publisher) send(ctx context.Context, due time.Time) {
 	producer := p.producers[sequence%uint64(len(p.producers))]
 	producer.SendAsync(ctx, message, func(_ pulsar.MessageID, _ *pulsar.ProducerMessage, err error) {
 		<-p.slots
-		if err != nil {
-			p.failed.Add(1)
-			return
+		if err == nil { // what is abandoned at the end of ctx is not
+			p.published.Add(1)
 		}
-		p.published.Add(1)
 	})
 }
 
@@ -151,9 +149,6 @@ func (p *Publisher) Sent() int64 { return p.sent.Load() }
 
 // Published is the number of messages that the broker has stored.
 func (p *Publisher) Published() int64 { return p.published.Load() }
-
-// Failed is the number of messages that were abandoned at the end of ctx.
-func (p *Publisher) Failed() int64 { return p.failed.Load() }
 
 // Lag is how late the publisher itself has been.
 func (p *Publisher) Lag() Lag { return p.lag.summary() }

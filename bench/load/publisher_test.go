@@ -61,6 +61,7 @@ func TestPublisherSeparatesItsLagFromPulsars(t *testing.T) {
 		f := &fakePulsar{perMessage: time.Microsecond, stillFrom: time.Second, stillUntil: 4 * time.Second}
 		p, tally := publish(t, f, "{duration: 5s, constant: {rate: 500}}", Messages{Bytes: pendingBytes / 100})
 		require.InDelta(t, 3, tally.Latencies().Max.Seconds(), 0.1)
+		require.InDelta(t, 1000, tally.Counts().Late, 5, "due in the first 2 of the 3 s, also those that had no place")
 		require.InDelta(t, 2.8, p.Lag().Blocked.Seconds(), 0.1, "after 100 messages, a fifth of a second")
 		require.Less(t, p.Lag().Late.P99, 50*time.Millisecond)
 		require.Empty(t, p.Lag().Bottleneck(time.Second, 2500, p.Sent()))

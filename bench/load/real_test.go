@@ -177,34 +177,6 @@ func TestMeterCountsTheRestOfAKilledInstance(t *testing.T) {
 		100*time.Millisecond, "the broker has as many outputs as were counted")
 }
 
-// A closed loop would send nothing during the stall, and report one slow message.
-func TestStalledBrokerDelaysEveryMessageThatWasDue(t *testing.T) {
-	x := newBench(t, "stalled", 5*time.Second, time.Millisecond, 200)
-	runner := replica.NewLight(nil)
-	defer runner.Close()
-	r, err := runner.Start(t.Context(), x.in)
-	require.NoError(t, err)
-	defer r.Kill()
-	<-r.Ready()
-	begun := time.Now()
-	published := x.begin(t)
-	require.Positive(t, awaitDone(t.Context(), x.meter, 20, patience))
-	const stall, objective = 2 * time.Second, time.Second
-	require.NoError(t, sharedBroker.Need(t).Pause())
-	paused := time.Since(begun)
-	<-time.After(stall)
-	resumed := time.Since(begun)
-	require.NoError(t, sharedBroker.Need(t).Resume())
-	require.NoError(t, <-published)
-	require.EqualValues(t, 1000, awaitDone(t.Context(), x.meter, 1000, patience))
-	got := x.result()
-	// The publisher began later than the test, by less than half a second.
-	late := x.schedule.Messages(resumed-objective-objective/2) - x.schedule.Messages(paused)
-	require.Positive(t, late)
-	require.GreaterOrEqual(t, float64(got.Late), late, "those that were due in the first second of the stall")
-	require.Greater(t, got.Latencies.Max, stall-100*time.Millisecond)
-}
-
 func TestConsumerCopiesEachMessageAfterItsServiceTime(t *testing.T) {
 	const name, serviceTime = "copied", 5 * time.Millisecond
 	x := newBench(t, name, 2*time.Second, serviceTime, 100)

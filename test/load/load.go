@@ -4,7 +4,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +39,6 @@ type Config struct {
 	Topic string
 	// Batching is BatchingOff or BatchingOn.
 	Batching Batching
-	// Bytes is the size of a message, of which the first 24 are its stamp; 0 is 24.
-	Bytes int
-	// Keys is the number of different message keys, taken in turn; 0 is no key.
-	Keys int
 	// Token authenticates, if not empty.
 	Token string
 }
@@ -61,9 +56,7 @@ func (c Config) validate() error {
 }
 
 func (c Config) messages() load.Messages {
-	m := load.Messages{
-		Bytes: cmp.Or(c.Bytes, load.StampBytes), Keys: load.Keys{Count: c.Keys}, Batching: load.Batching{MaxMessages: 1},
-	}
+	m := load.Messages{Bytes: load.StampBytes, Batching: load.Batching{MaxMessages: 1}}
 	if c.Batching == BatchingOn {
 		m.Batching.MaxMessages, m.Batching.MaxDelay.Duration = batchMax, batchDelay
 	}

@@ -29,13 +29,6 @@ func Step(low, high float64, rise, fall time.Duration) Shape {
 	}}
 }
 
-// Wave is a rate that rises from low to high and falls back within each period, for a thousand of them.
-func Wave(low, high float64, period time.Duration) Shape {
-	const periods = 1000
-	length := metav1.Duration{Duration: min(day().Duration, periods*period)}
-	return Shape{Duration: length, Wave: &load.Wave{Low: low, High: high, Period: metav1.Duration{Duration: period}}}
-}
-
 // Burst is that many messages at the start, within a time, in addition to a constant rate.
 func Burst(messages, perSecond float64, within time.Duration) Shape {
 	return Shape{Duration: day(), Burst: &load.Burst{

@@ -19,7 +19,6 @@ func TestShapesHaveTheirMessages(t *testing.T) {
 		"the rate that fills disks": {Constant(10_000), 600_000},
 		"a step":                    {Step(10, 100, 20*time.Second, 40*time.Second), 2400},
 		"a step from the start":     {Step(0, 250, 0, 10*time.Second), 2500},
-		"a wave":                    {Wave(10, 90, 20*time.Second), 3000},
 		"a burst":                   {Burst(1000, 0, time.Second), 1000},
 		"a burst on a rate":         {Burst(1000, 5, 100*time.Millisecond), 1300},
 	} {
@@ -40,8 +39,6 @@ func TestNewRefusesABadConfig(t *testing.T) {
 	}{
 		"no broker":                   {func(c *Config) { c.ServiceURL = "" }, "ServiceURL is empty"},
 		"no topic":                    {func(c *Config) { c.Topic = "" }, "Topic is empty"},
-		"a message without room":      {func(c *Config) { c.Bytes = 7 }, "bytes is 7"},
-		"keys below zero":             {func(c *Config) { c.Keys = -1 }, "keys.count is -1"},
 		"batching neither on nor off": {func(c *Config) { c.Batching = 2 }, "Batching is 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
