@@ -4,7 +4,6 @@
 package pulsar
 
 import (
-	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -262,9 +261,7 @@ func TestAChangedCAFileIsUsedAndABrokenOneIsNot(t *testing.T) {
 	broker := newOrders(t)
 	secure := httptest.NewTLSServer(broker)
 	t.Cleanup(secure.Close)
-	other, err := x509.ParseCertificate(newCertificate(t, "another authority"))
-	require.NoError(t, err)
-	file := writeFile(t, "ca.pem", string(pemOf(other)))
+	file := writeFile(t, "ca.pem", newAuthority(t, "another authority").PEM())
 	source := newSource(t, Config{CAFile: file, AllowedHosts: []string{"127.0.0.1"}})
 	fetch := func() error {
 		topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: secure.URL}, Name: "persistent://public/default/orders"}

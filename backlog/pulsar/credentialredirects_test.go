@@ -4,15 +4,7 @@
 package pulsar
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/base64"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,43 +12,26 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
 
-// newCertificate is a self-signed certificate.
-func newCertificate(t testing.TB, name string) (der []byte) {
+func newAuthority(t testing.TB, name string) *identity.Authority {
 	t.Helper()
-	der, _ = newPair(t, name)
-	return der
+	authority, err := identity.NewAuthority(name)
+	require.NoError(t, err)
+	return authority
 }
 
-func newPair(t testing.TB, name string) (certificate []byte, key *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	certificate, err = x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	require.NoError(t, err)
-	return certificate, key
-}
-
-// clientPair is such a certificate with its key as the parameters of the tls plugin.
+// clientPair is a certificate with its key as the parameters of the tls plugin.
 func clientPair(t testing.TB, name string) (pluginParams string) {
 	t.Helper()
-	certificate, key := newPair(t, name)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
+	pair, err := newAuthority(t, "clients").Client(name)
 	require.NoError(t, err)
-	data := func(kind string, der []byte) string {
-		return "data:;base64," + base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
-	}
-	return "tlsCertFile:" + data("CERTIFICATE", certificate) + ",tlsKeyFile:" + data("PRIVATE KEY", private)
+	return pair.DataURLs()
 }
 
 // capture is a server over TLS that requests client certificates and records the credentials that it gets.
