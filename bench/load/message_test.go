@@ -69,7 +69,7 @@ func TestMessagesAreBatchedAsTheySay(t *testing.T) {
 	require.True(t, alone.DisableBatching)
 	require.Equal(t, pulsar.DefaultBatchBuilder, alone.BatcherBuilderType)
 	require.EqualValues(t, -1, alone.SendTimeout, "after an outage the broker gets all")
-	batched := Messages{Bytes: 100, Keys: Keys{Count: 3}, Batching: Batching{MaxMessages: 100}}.WithDefaults().producer("t")
+	batched := Messages{Keys: Keys{Count: 3}, Batching: Batching{MaxMessages: 100}}.WithDefaults().producer("t")
 	require.False(t, batched.DisableBatching)
 	require.EqualValues(t, 100, batched.BatchingMaxMessages)
 	require.Equal(t, defaultDelay, batched.BatchingMaxPublishDelay)
