@@ -92,17 +92,6 @@ func (o owned) wantAtLeast(replicas int) {
 	require.NoError(o.t, o.stage.Client.Patch(o.t.Context(), p, patch))
 }
 
-// desired are the numbers of replicas, in order.
-func (o owned) desired() []int {
-	var all []int
-	for _, sample := range o.stage.Mesh.Timeline(stage.Namespace, o.Name) {
-		if len(all) == 0 || all[len(all)-1] != sample.Desired {
-			all = append(all, sample.Desired)
-		}
-	}
-	return all
-}
-
 // metricsOf are the adapter's own metrics.
 func metricsOf(t *testing.T, s *stage.Stage) string {
 	t.Helper()
@@ -161,7 +150,7 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 			return replicas == 4 && slices.Contains(o.desired(), 4)
 		})
 
-	require.Equal(t, []int{2, 3, 4}, o.desired(), "no jump")
+	require.Equal(t, []int{2, 3, 4}, s.Mesh.Desired(stage.Namespace, o.Name, time.Time{}), "no jump")
 	metrics := metricsOf(t, s)
 	require.Contains(t, metrics, "pulsar_autoscaler_policy_scales_total{result=\"scaled\"} 1\n",
 		"the adapter wrote the 3 alone")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -99,9 +100,7 @@ func TestCLIMigrate(t *testing.T) {
 	scene.AwaitGone(t, &p)
 	awaitMoved(false)
 	require.Equal(t, int32(6), own.Spec.MaxReplicas)
-	for _, sample := range scene.Mesh.Timeline(namespace, name) {
-		require.Equal(t, replicas, sample.Desired, "at %s", sample.Time)
-	}
+	require.Equal(t, []int{replicas}, scene.Mesh.Desired(namespace, name, time.Time{}))
 }
 
 // awaitOutput runs a command until the API server knows the permissions of its user.

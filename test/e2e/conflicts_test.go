@@ -50,9 +50,7 @@ func requireNoAutoscaler(t *testing.T, f *stage.Function, replicas int) {
 // requireUntouched checks that the Function never had another number of replicas.
 func requireUntouched(t *testing.T, f *stage.Function, replicas int) {
 	t.Helper()
-	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
-		require.Equal(t, replicas, sample.Desired, "at %s", sample.Time)
-	}
+	require.Equal(t, []int{replicas}, scene.Mesh.Desired(stage.Namespace, f.Name, time.Time{}))
 }
 
 func TestConflictsThatOnlyTheHPAControllerSeesAreNamed(t *testing.T) {

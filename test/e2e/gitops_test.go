@@ -184,7 +184,7 @@ func TestGitOpsAFunctionWithoutReplicasInItsManifestKeepsThem(t *testing.T) {
 	require.NoError(t, serverSideApply(t, manifest, "kustomize-controller", true))
 	require.NoError(t, serverSideApply(t, manifest, "kustomize-controller", true))
 	f.AwaitDone(t, 100)
-	require.Subset(t, []int{3}, desiredSince(name, since), "no replica moves")
+	require.Subset(t, []int{3}, scene.Mesh.Desired(stage.Namespace, name, since)[1:], "no replica moves")
 }
 
 func TestGitOpsTheManifestsOfThePageAreTaken(t *testing.T) {

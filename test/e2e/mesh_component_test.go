@@ -158,11 +158,11 @@ func TestScalingAComponentOfAMeshWhileTheMeshIsWrittenOverIt(t *testing.T) {
 		entry := written.numbers()
 		return entry[len(entry)-1] == 1 && slices.Contains(entry, replicas), fmt.Sprint(entry), nil
 	})
-	entry, child := written.numbers(), desiredSince(busy.Name, time.Time{})
+	entry, child := written.numbers(), scene.Mesh.Desired(stage.Namespace, busy.Name, time.Time{})
 	t.Logf("replicas %v of the entry, %v of the child", entry, child)
 	require.Contains(t, child, replicas)
 	require.Equal(t, child, commonOf(child, entry), "the child was what its entry said and nothing else: %v", entry)
-	require.Equal(t, []int{1}, desiredSince(other.Name, time.Time{}))
+	require.Equal(t, []int{1}, scene.Mesh.Desired(stage.Namespace, other.Name, time.Time{}))
 }
 
 // awaitPasses waits until Function Mesh has written over the children that many times more.
@@ -203,7 +203,7 @@ func TestPolicyThatNamesAChildOfAMeshIsRefusedAndWritesNothing(t *testing.T) {
 	plain := plainHPA(f.Name, 10)
 	require.NoError(t, scene.Client.Create(t.Context(), plain))
 	f.Await(t, "the child to be scaled and set back twice", func(context.Context) (bool, string, error) {
-		desired := desiredSince(f.Name, time.Time{})
+		desired := scene.Mesh.Desired(stage.Namespace, f.Name, time.Time{})
 		return turns(desired) >= 3, fmt.Sprint(desired), nil
 	})
 	require.NoError(t, scene.Client.Delete(t.Context(), plain))

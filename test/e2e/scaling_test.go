@@ -194,9 +194,8 @@ func requireFewRedelivered(t *testing.T, f *stage.Function) {
 		return err == nil && consumers == 1, fmt.Sprint(consumers), err
 	})
 	removed, desired := 0, 0
-	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
-		removed += max(0, desired-sample.Desired)
-		desired = sample.Desired
+	for _, now := range scene.Mesh.Desired(stage.Namespace, f.Name, time.Time{}) {
+		removed, desired = removed+max(0, desired-now), now
 	}
 	t.Logf("%g messages of %d removed replicas were redelivered", redelivered, removed)
 	require.Positive(t, removed)

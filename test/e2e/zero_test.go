@@ -58,18 +58,6 @@ func scaleByHand(t *testing.T, s *stage.Stage, name string, replicas int32) {
 		client.FieldOwner("kubectl"))) // as the API server derives it from the user agent
 }
 
-// desiredSince lists the values of spec.replicas after the given time, without samples that only end a replica.
-func desiredSince(name string, since time.Time) (desired []int) {
-	last := -1
-	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
-		if sample.Time.After(since) && sample.Desired != last {
-			desired = append(desired, sample.Desired)
-		}
-		last = sample.Desired
-	}
-	return desired
-}
-
 // TestCoreZeroWithAnAutoscalerThatStopsAtOne scales to zero and back twice: for a few messages, and for many.
 func TestCoreZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
 	t.Parallel()
@@ -107,7 +95,7 @@ func wakeAtItsSize(t *testing.T, f *stage.Function) {
 	setMode(t, f, v1alpha1.ModeAuto)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	f.AwaitReplicas(t, 0, 0)
-	desired := desiredSince(f.Name, since)
+	desired := scene.Mesh.Desired(stage.Namespace, f.Name, since)[1:]
 	require.GreaterOrEqual(t, desired[0], 3, "it wakes at its size: %v", desired)
 	for i, one := range desired[:len(desired)-1] {
 		require.NotZero(t, one, "it went back while there was work: %v", desired)
@@ -230,9 +218,7 @@ func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 	}
 	steady()
 	for name := range replicas {
-		for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
-			require.LessOrEqual(t, sample.Desired, 1, name)
-		}
+		require.LessOrEqual(t, slices.Max(scene.Mesh.Desired(stage.Namespace, name, time.Time{})), 1, name)
 	}
 }
 

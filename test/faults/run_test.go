@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -221,14 +222,8 @@ func (s *subject) requireLikeTwin(t *testing.T, since time.Time, m most) {
 
 // replicas is from which to which spec.replicas a Function had since a time.
 func (s *subject) replicas(f *stage.Function, since time.Time) (least, largest int) {
-	for _, sample := range s.Mesh.Timeline(stage.Namespace, f.Name) {
-		if sample.Time.Before(since) {
-			least, largest = sample.Desired, sample.Desired
-			continue
-		}
-		least, largest = min(least, sample.Desired), max(largest, sample.Desired)
-	}
-	return least, largest
+	desired := s.Mesh.Desired(stage.Namespace, f.Name, since)
+	return slices.Min(desired), slices.Max(desired)
 }
 
 // metric is a number of the adapter's metrics.

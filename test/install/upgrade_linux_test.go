@@ -59,11 +59,7 @@ func TestUpgradeAndRollbackMoveNoReplicas(t *testing.T) {
 	require.LessOrEqual(t, stop().silence, longestSilence)
 	endLoad()
 	for _, f := range functions {
-		for _, sample := range s.Mesh.Timeline(stage.Namespace, f.Name) {
-			if sample.Time.After(since) {
-				require.Equal(t, steadyReplicas, sample.Desired, "%s after %s", f.Name, sample.Time.Sub(since))
-			}
-		}
+		require.Equal(t, []int{steadyReplicas}, s.Mesh.Desired(stage.Namespace, f.Name, since), f.Name)
 		p, err := f.Policy(t.Context())
 		require.NoError(t, err)
 		conditions := p.Status.Conditions

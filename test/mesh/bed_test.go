@@ -134,6 +134,8 @@ func (b *bed) status(t *testing.T, name string, good func(status, *unstructured.
 	return s
 }
 
+func (b *bed) desired(name string) []int { return b.operator.Desired("default", name, time.Time{}) }
+
 func (b *bed) statefulSetReplicas(t *testing.T, name string) (replicas int32, generation int64) {
 	t.Helper()
 	set, err := b.client.AppsV1().StatefulSets("default").Get(t.Context(), name, metav1.GetOptions{})

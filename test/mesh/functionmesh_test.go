@@ -46,15 +46,6 @@ func (b *bed) childRuns(t *testing.T, entry string, n int) {
 	}, patience, often)
 }
 
-func desiredOf(b *bed, name string) (desired []int) {
-	for _, sample := range b.operator.Timeline("default", name) {
-		if n := len(desired); n == 0 || desired[n-1] != sample.Desired {
-			desired = append(desired, sample.Desired)
-		}
-	}
-	return desired
-}
-
 func meshes(t *testing.T, b *bed) {
 	m := Mesh("default", "m", meshed("one", 2), meshed("two", 1))
 	entries, _, err := unstructured.NestedSlice(m.Object, "spec", "functions")
@@ -73,8 +64,8 @@ func meshes(t *testing.T, b *bed) {
 	// A scaled child is reset, late enough for pods to start and end.
 	before := b.operator.MeshPasses("default", "m")
 	b.scale(t, "m-one", 5)
-	require.Eventually(t, func() bool { return len(desiredOf(b, "m-one")) >= 3 }, patience, often)
-	require.Equal(t, []int{2, 5, 2}, desiredOf(b, "m-one"))
+	require.Eventually(t, func() bool { return len(b.desired("m-one")) >= 3 }, patience, often)
+	require.Equal(t, []int{2, 5, 2}, b.desired("m-one"))
 	b.childRuns(t, "one", 2)
 	require.Greater(t, b.operator.MeshPasses("default", "m"), before)
 

@@ -8,9 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,8 +28,6 @@ type Config struct {
 	REST *rest.Config
 	// Runner starts the replicas.
 	Runner replica.Runner
-	// Log gets errors and replicas that end by themselves; the zero value logs nothing.
-	Log logr.Logger
 	// RestartBackoff is the pause before the restart of a replica that ended by itself. It doubles up to 30 s until the
 	// replica is ready; 0 is 1 s (a kubelet's is 10 s).
 	RestartBackoff time.Duration
@@ -65,7 +63,7 @@ func NewOperator(config Config) (*Operator, error) {
 	}
 	replicas := &instances{runner: config.Runner}
 	runner, err := pods.New(pods.Config{
-		REST: config.REST, Find: replicas.find, Log: config.Log, Backoff: config.RestartBackoff,
+		REST: config.REST, Find: replicas.find, Backoff: config.RestartBackoff,
 		Grace:   cmp.Or(config.StopTimeout, time.Duration(graceSeconds)*time.Second),
 		Options: func(o *ctrl.Options) { o.Client.Cache = &client.CacheOptions{Unstructured: true} },
 	})
@@ -130,4 +128,15 @@ func (o *Operator) Started(namespace, name string) int {
 // Timeline is the history of the Function, one Sample per change.
 func (o *Operator) Timeline(namespace, name string) []pods.Sample {
 	return o.pods.Timeline(client.ObjectKey{Namespace: namespace, Name: name})
+}
+
+// Desired are the values of spec.replicas of the Function from a time on, each change once: first the one at that time.
+func (o *Operator) Desired(namespace, name string, since time.Time) (desired []int) {
+	for _, sample := range o.Timeline(namespace, name) {
+		if !sample.Time.After(since) {
+			desired = desired[:0]
+		}
+		desired = append(desired, sample.Desired)
+	}
+	return slices.Compact(desired)
 }

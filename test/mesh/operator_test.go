@@ -78,13 +78,7 @@ func followsScale(t *testing.T, b *bed) {
 	b.scale(t, "scaled", 0)
 	b.running(t, "scaled", 0)
 	require.Positive(t, b.operator.ReplicaSeconds("default", "scaled"))
-	desired := []int{}
-	for _, sample := range b.operator.Timeline("default", "scaled") {
-		if n := len(desired); n == 0 || desired[n-1] != sample.Desired {
-			desired = append(desired, sample.Desired)
-		}
-	}
-	require.Equal(t, []int{1, 3, 1, 0}, desired)
+	require.Equal(t, []int{1, 3, 1, 0}, b.desired("scaled"))
 }
 
 func setsBack(t *testing.T, b *bed) {

@@ -79,7 +79,7 @@ func TestFaults(t *testing.T) {
 			since := time.Now()
 			c.run(t, both)
 			for _, f := range both {
-				require.Equal(t, []int{maxLoaded}, desiredSince(f.Name, since), f.Name)
+				require.Equal(t, []int{maxLoaded}, scene.Mesh.Desired(stage.Namespace, f.Name, since), f.Name)
 			}
 		})
 	}

@@ -52,7 +52,7 @@ func TestBadMetadataAreToldInTheReadyCondition(t *testing.T) {
 			hpa, err := o.Autoscaler(t.Context())
 			require.NoError(t, err)
 			require.Nil(t, hpa)
-			require.Equal(t, []int{2}, desiredSince(f.Name, since))
+			require.Equal(t, []int{2}, scene.Mesh.Desired(stage.Namespace, f.Name, since))
 
 			// A correction is enough.
 			corrected := `{"spec":{"triggers":[{"type":"external","metadata":{"scalerAddress":%q,"target":"Function/%s","messagesPerReplica":"10"}}]}}`
@@ -85,5 +85,5 @@ func TestAPolicyThatIsNotThereIsToldInAnEvent(t *testing.T) {
 		said := events["KEDAScalerFailed"]
 		return strings.Contains(said, `AutoscalingPolicy "no-policy" in namespace "default" not found: create it`), said, err
 	})
-	require.Equal(t, []int{2}, desiredSince(f.Name, since))
+	require.Equal(t, []int{2}, scene.Mesh.Desired(stage.Namespace, f.Name, since))
 }

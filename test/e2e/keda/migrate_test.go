@@ -78,7 +78,5 @@ func TestCLIMigrateMovesAScaledObjectOverAndBack(t *testing.T) {
 	require.NoError(t, o.Remove(t.Context()))
 	patchPolicy(t, name, `{"spec":{"actuator":"KEDA"}}`)
 	awaitScaling(t, f, v1alpha1.ActuatorKEDA, "ScaledObject")
-	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
-		require.Equal(t, replicas, sample.Desired, "at %s", sample.Time)
-	}
+	require.Equal(t, []int{replicas}, scene.Mesh.Desired(stage.Namespace, name, time.Time{}))
 }

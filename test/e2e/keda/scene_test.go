@@ -115,21 +115,8 @@ func tellTimeline(t *testing.T, name string, since time.Time) {
 // fromZero is the timeline from the first zero on: watchers see changes later than the API server.
 func fromZero(t *testing.T, name string, since time.Time) []int {
 	t.Helper()
-	desired := desiredSince(name, since)
+	desired := scene.Mesh.Desired(stage.Namespace, name, since)
 	at := slices.Index(desired, 0)
 	require.NotEqual(t, -1, at, "it was never at zero: %v", desired)
 	return desired[at:]
-}
-
-// desiredSince lists the values of spec.replicas from the given time on, each change once, first the value at that
-// time.
-func desiredSince(name string, since time.Time) (desired []int) {
-	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
-		if !sample.Time.After(since) {
-			desired = []int{sample.Desired}
-			continue
-		}
-		desired = append(desired, sample.Desired)
-	}
-	return slices.Compact(desired)
 }

@@ -62,7 +62,7 @@ func TestActuatorsAreExchangedUnderLoadWithoutAJump(t *testing.T) {
 	patchPolicy(t, name, `{"spec":{"actuator":"HPA"}}`)
 	awaitScaling(t, f, v1alpha1.ActuatorHPA, v1alpha1.KindAutoscalingPolicy)
 	f.AwaitDone(t, 200)
-	require.Equal(t, []int{maxLoaded}, desiredSince(name, since))
+	require.Equal(t, []int{maxLoaded}, scene.Mesh.Desired(stage.Namespace, name, since))
 }
 
 // awaitScaling waits until the actuator scales the Function, by a HorizontalPodAutoscaler of the owner's kind.
