@@ -17,7 +17,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -53,14 +52,14 @@ func (d *demo) run(ctx context.Context) (r run.Result, err error) {
 	if err != nil {
 		return r, err
 	}
-	scene, end, err := d.open(ctx)
+	scene, err := d.open(ctx)
 	if err != nil {
 		return r, err
 	}
 	defer func() {
 		d.screen.end()
 		output.Printf(d.out, "Stopping everything.\n") // up to 5 s: replicas may finish their message
-		end()
+		scene.Close()
 	}()
 	f, err := d.prepare(ctx, scene)
 	if err != nil {
@@ -87,18 +86,18 @@ func (d *demo) run(ctx context.Context) (r run.Result, err error) {
 	return r, nil
 }
 
-// open starts the stage. It lasts until end.
-func (d *demo) open(ctx context.Context) (scene *stage.Stage, end func(), err error) {
+// open starts the stage, which lives until Close.
+func (d *demo) open(ctx context.Context) (*stage.Stage, error) {
 	output.Printf(d.out, "Starting Pulsar, a Kubernetes control plane and the adapter on this machine ...\n")
 	start := time.Now()
-	scene, end, err = testbed.Open(ctx, stage.Config{
+	scene, err := stage.OpenApart(ctx, stage.Config{
 		HPASyncPeriod: d.scenario.sync, AdapterFlags: d.scenario.flags, Progress: d.out,
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	output.Printf(d.out, "... took %.0f s.\n", time.Since(start).Seconds())
-	return scene, end, nil
+	return scene, nil
 }
 
 // prepare creates the Function and the policy.

@@ -5,10 +5,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -25,7 +27,7 @@ func (d *demo) watch(ctx context.Context, scene *stage.Stage, f *stage.Function,
 			return ctx.Err()
 		case <-timer.C:
 		}
-		if err := testbed.Crashed(scene); err != nil {
+		if err := crashed(scene); err != nil {
 			return err
 		}
 		last = observe(ctx, scene, f, begun).follows(last)
@@ -35,4 +37,21 @@ func (d *demo) watch(ctx context.Context, scene *stage.Stage, f *stage.Function,
 			return nil
 		}
 	}
+}
+
+// crashed returns which server of a stage ended by itself, with the end of its log.
+func crashed(s *stage.Stage) error {
+	servers := map[string]*proc.Process{"the broker": s.Broker.Process()}
+	for _, name := range []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager} {
+		servers[name] = s.Cluster.Component(name)
+	}
+	const lines = 30
+	for name, one := range servers {
+		select {
+		case <-one.Done():
+			return fmt.Errorf("%s has ended by itself; it printed:\n%s", name, one.LogTail(lines))
+		default:
+		}
+	}
+	return nil
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	bench "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/faults"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -59,11 +58,11 @@ func run(ctx context.Context, args []string, s streams) error {
 		}
 		end()
 	}()
-	scene, closeStage, err := testbed.Open(ctx, config)
+	scene, err := stage.OpenApart(ctx, config)
 	if err != nil {
 		return err
 	}
-	defer closeStage()
+	defer scene.Close()
 	address := bench.Address{
 		Kubeconfig: scene.Cluster.Kubeconfig(), AdminURL: scene.Broker.AdminURL(), ServiceURL: scene.Broker.ServiceURL(),
 		Pulsar: scene.Broker.Version(),

@@ -23,7 +23,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
@@ -125,11 +124,11 @@ func (b bench) measure(ctx context.Context, name string) (r result, err error) {
 		config.AdapterFlags = append(slices.Clone(config.AdapterFlags), "--wake-by-push",
 			"--allowed-pulsar-hosts="+t.ServiceURL())
 	}
-	s, closeStage, err := testbed.Open(ctx, config)
+	s, err := stage.OpenApart(ctx, config)
 	if err != nil {
 		return r, err
 	}
-	defer closeStage()
+	defer s.Close()
 	watches, endWatches := context.WithCancel(ctx)
 	defer endWatches() // before the stage ends
 	kube, err := client.NewWithWatch(s.Cluster.RESTConfig(), client.Options{Scheme: s.Client.Scheme()})
@@ -227,11 +226,10 @@ func (s scene) measureWakes(ctx context.Context, r *result) error {
 	if early := s.early(); len(early) > 0 {
 		return fmt.Errorf("%d Functions have replicas without messages, such as %s", len(early), early[0])
 	}
-	text, err := s.parts.Ask(ctx, s.parts.Adapter, "/metrics")
+	metrics, err := s.parts.Metrics(ctx, s.parts.Adapter)
 	if err != nil {
 		return err
 	}
-	metrics := testbed.NewScrape(text)
 	r.Watched, r.AdapterRSSMB = int(metrics.Sum(watched)), metrics.Sum(resident)/mb
 	s.tell("%s: messages to each of %d Functions, of which brokers watch %d", s.contender, s.policies, r.Watched)
 	s.burst(time.Now())

@@ -18,7 +18,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -150,7 +149,7 @@ func TestAllContendersHaveTheSameBoundsAndTheSameCooldown(t *testing.T) {
 
 func TestASeriesIsReadByItsCompleteName(t *testing.T) {
 	text := []byte("# HELP " + watched + " 7\n" + watched + "_total 8\n" + watched + " 300\n")
-	metrics := testbed.NewScrape(text)
+	metrics := stage.ReadMetrics(text)
 	require.InDelta(t, 300.0, metrics.Sum(watched), 0)
 	require.Zero(t, metrics.Sum(resident))
 }

@@ -228,7 +228,7 @@ func (b bench) awaitReadings(ctx context.Context, s *stage.Stage, a *stage.Adapt
 			return false, "", err
 		}
 		seen = append(seen, one)
-		known := len(one.Scrape[readings])
+		known := len(one.Metrics[readings])
 		return known >= policies, fmt.Sprintf("%d of %d", known, policies), nil
 	})
 	return seen, err

@@ -27,7 +27,7 @@ func TestAScrapeHasTheSamplesOfAllLabels(t *testing.T) {
 		`rest_client_requests_total{code="200",host="[::1]:6443"} 40`, `rest_client_requests_total{code="409"} 2`,
 		`pulsar_autoscaler_policy_limited{by="two words"} 1`, `go_memstats_next_gc_bytes 3e+08`, `go_gc_gogc_percent 50`, ``)
 	require.InDelta(t, 42, s.Sum(apiRequests), 1e-9)
-	require.Equal(t, []float64{1}, s.Scrape["pulsar_autoscaler_policy_limited"])
+	require.Equal(t, []float64{1}, s.Metrics["pulsar_autoscaler_policy_limited"])
 	require.InDelta(t, 2e8, s.liveHeap(), 1e-3)
 	require.Zero(t, s.Sum("missing"))
 }

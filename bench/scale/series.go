@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
 // The series of /metrics that are read. The last two are of level Full.
@@ -29,14 +29,14 @@ const (
 
 // scrape is what /metrics said at a time, in so many bytes.
 type scrape struct {
-	testbed.Scrape
+	stage.Metrics
 
 	at    time.Time
 	bytes int
 }
 
 func newScrape(at time.Time, text []byte) scrape {
-	return scrape{Scrape: testbed.NewScrape(text), at: at, bytes: len(text)}
+	return scrape{Metrics: stage.ReadMetrics(text), at: at, bytes: len(text)}
 }
 
 // liveHeap is what the last garbage collection left, in bytes: the next one begins when that has grown by GOGC percent.
@@ -62,7 +62,7 @@ func largest(scrapes []scrape, value func(scrape) float64) (found float64) {
 func age(scrapes []scrape, name string, policies int, q float64) *float64 {
 	var all []float64
 	for _, s := range scrapes {
-		all = append(all, s.Scrape[name]...)
+		all = append(all, s.Metrics[name]...)
 	}
 	slices.Sort(all)
 	value, known := output.Quantile(all, policies*len(scrapes), q)

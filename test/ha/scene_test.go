@@ -4,14 +4,10 @@
 package ha
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -49,22 +45,8 @@ func (s *scene) answer(ctx context.Context, a *stage.Adapter) (int64, error) {
 
 // passes counts the policies that an adapter has decided for, which only the holder of the Lease does.
 func (s *scene) passes(ctx context.Context, a *stage.Adapter) (float64, error) {
-	body, err := s.Ask(ctx, a, "/metrics")
-	if err != nil {
-		return 0, err
-	}
-	sum := 0.0
-	for lines := bufio.NewScanner(bytes.NewReader(body)); lines.Scan(); {
-		if rest, found := strings.CutPrefix(lines.Text(), "pulsar_autoscaler_policy_reconciles_total{"); found {
-			_, value, _ := strings.Cut(rest, "} ")
-			n, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return 0, fmt.Errorf("reading metrics: %w", err)
-			}
-			sum += n
-		}
-	}
-	return sum, nil
+	metrics, err := s.Metrics(ctx, a)
+	return metrics.Sum("pulsar_autoscaler_policy_reconciles_total"), err
 }
 
 // roles waits until exactly one of both decides.
@@ -141,15 +123,9 @@ func (s *scene) follow(t *testing.T) {
 func (s *scene) requireUnchanged(t *testing.T, since time.Time) {
 	t.Helper()
 	s.follow(t)
-	before, all := 0, s.Mesh.Timeline(stage.Namespace, name)
-	for _, sample := range all {
-		if sample.Time.Before(since) {
-			before = sample.Desired
-			continue
-		}
-		require.Equal(t, before, sample.Desired, "replicas changed: %+v", all)
-	}
-	require.Positive(t, before)
+	desired := s.Mesh.Desired(stage.Namespace, name, since)
+	require.Len(t, desired, 1, "replicas changed: %v", desired)
+	require.Positive(t, desired[0])
 }
 
 // requireRemembered makes the leader write a new status, and fails if the learned capacity is not in it.

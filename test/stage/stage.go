@@ -34,8 +34,6 @@ type Config struct {
 	HPASyncPeriod time.Duration
 	// AdapterFlags follow the stage's own, such as --poll-interval=2s.
 	AdapterFlags []string
-	// PulsarVersion is one of distribution.Versions; empty is the environment's PULSAR, or the default.
-	PulsarVersion string
 	// AdminURL is of an existing Pulsar or a fake one: then the stage has neither Broker nor Mesh, and no AddFunction.
 	// Empty is a real broker and package mesh.
 	AdminURL string
@@ -138,6 +136,18 @@ func Open(ctx context.Context, config Config) (_ *Stage, err error) {
 	return s, nil
 }
 
+// OpenApart is Open of a stage that lives until Close: the end of ctx interrupts opening alone, so that an interrupted
+// benchmark ends its parts in order.
+func OpenApart(ctx context.Context, config Config) (*Stage, error) {
+	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, cancel)()
+	s, err := Open(lifetime, config)
+	if err != nil {
+		return nil, fmt.Errorf("setting the stage: %w", err)
+	}
+	return s, nil
+}
+
 func (s *Stage) startMesh(ctx context.Context) (err error) {
 	s.Mesh, err = mesh.NewOperator(mesh.Config{
 		REST: s.Cluster.RESTConfig(), Runner: &s.runners,
@@ -199,7 +209,7 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 		if config.AdminURL != "" {
 			return nil
 		}
-		s.Broker, err = broker.Start(ctx, broker.Config{Version: config.PulsarVersion, Progress: config.Progress})
+		s.Broker, err = broker.Start(ctx, broker.Config{Progress: config.Progress})
 		return err
 	})
 	if !config.WithoutAdapter {
