@@ -21,13 +21,8 @@ type FunctionConfig struct {
 	Replicas int32
 	// MaxReplicas enables Function Mesh's own HPA if it is not 0; MinReplicas 0 is the default, 1.
 	MinReplicas, MaxReplicas int32
-	// SubscriptionName is empty for the default, tenant/namespace/name.
-	SubscriptionName string
-	// RetainKeyOrdering makes the subscription Key_Shared.
-	RetainKeyOrdering bool
-	// ServiceTime, FailEvery and StartDelay configure the replicas, see replica.Instance; times are in whole milliseconds.
+	// ServiceTime and StartDelay configure the replicas, see replica.Instance; times are in whole milliseconds.
 	ServiceTime time.Duration
-	FailEvery   int
 	StartDelay  time.Duration
 	// ReceiverQueueSize is for all topics; 0 is Pulsar's 1000.
 	ReceiverQueueSize int32
@@ -51,7 +46,6 @@ func Function(namespace, name string, config FunctionConfig) *unstructured.Unstr
 		"autoAck":   true, "forwardSourceMessageProperty": true,
 		"funcConfig": map[string]any{
 			"serviceTimeMillis": config.ServiceTime.Milliseconds(),
-			"failEvery":         int64(config.FailEvery),
 			"startDelayMillis":  config.StartDelay.Milliseconds(),
 		},
 	}
@@ -60,12 +54,6 @@ func Function(namespace, name string, config FunctionConfig) *unstructured.Unstr
 	}
 	if config.MaxReplicas != 0 {
 		fields["maxReplicas"] = int64(config.MaxReplicas)
-	}
-	if config.SubscriptionName != "" {
-		fields["subscriptionName"] = config.SubscriptionName
-	}
-	if config.RetainKeyOrdering {
-		fields["retainKeyOrdering"] = true
 	}
 	f.Object["spec"] = fields
 	return f

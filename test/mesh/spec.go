@@ -90,7 +90,6 @@ type podPolicy struct {
 // knobs configure a replica of the tests, in spec.funcConfig, or spec.sinkConfig of a Sink. Unknown keys are errors.
 type knobs struct {
 	ServiceTimeMillis int64 `json:"serviceTimeMillis,omitempty"`
-	FailEvery         int   `json:"failEvery,omitempty"`
 	StartDelayMillis  int64 `json:"startDelayMillis,omitempty"`
 }
 
@@ -149,9 +148,9 @@ func (c component) instance(id int) (replica.Instance, error) {
 		Output:           outputName(c.spec.Output.Topic),
 		Subscription:     cmp.Or(c.spec.SubscriptionName, c.spec.Tenant+"/"+c.spec.Namespace+"/"+c.spec.Name),
 		SubscriptionType: c.subscriptionType(),
-		ServiceTime:      time.Duration(k.ServiceTimeMillis) * time.Millisecond, FailEvery: k.FailEvery,
-		StartDelay:     time.Duration(k.StartDelayMillis) * time.Millisecond,
-		RedeliverAfter: time.Duration(c.spec.TimeoutMillis) * time.Millisecond, ReceiverQueueSize: int(queue),
+		ServiceTime:      time.Duration(k.ServiceTimeMillis) * time.Millisecond,
+		StartDelay:       time.Duration(k.StartDelayMillis) * time.Millisecond,
+		RedeliverAfter:   time.Duration(c.spec.TimeoutMillis) * time.Millisecond, ReceiverQueueSize: int(queue),
 	}, nil
 }
 
@@ -168,7 +167,7 @@ func (c component) knobs() (k knobs, err error) {
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&k); err != nil {
 		return knobs{},
-			fmt.Errorf("reading %s, which may have serviceTimeMillis, failEvery and startDelayMillis: %w", field, err)
+			fmt.Errorf("reading %s, which may have serviceTimeMillis and startDelayMillis: %w", field, err)
 	}
 	return k, nil
 }

@@ -27,9 +27,10 @@ func decoded(t *testing.T, fields map[string]any) component {
 func TestFunctionIsDecodedIntoAnInstance(t *testing.T) {
 	f := Function("prod", "orders", FunctionConfig{
 		Topics: []string{"in", "persistent://acme/eu/other"}, PulsarConfig: "pulsar", Replicas: 2, MaxReplicas: 9,
-		SubscriptionName: "sub", RetainKeyOrdering: true, ServiceTime: 20 * time.Millisecond, FailEvery: 7,
-		StartDelay: 3 * time.Second, ReceiverQueueSize: 10,
+		ServiceTime: 20 * time.Millisecond, StartDelay: 3 * time.Second, ReceiverQueueSize: 10,
 	})
+	fields := f.Object["spec"].(map[string]any)
+	fields["subscriptionName"], fields["retainKeyOrdering"] = "sub", true
 	c, err := decode(f)
 	require.NoError(t, err)
 	in, err := c.instance(4)
@@ -37,7 +38,7 @@ func TestFunctionIsDecodedIntoAnInstance(t *testing.T) {
 	require.Equal(t, replica.Instance{
 		Tenant: "public", Namespace: "default", Name: "orders", ID: 4,
 		Topics:       []string{"persistent://acme/eu/other", "persistent://public/default/in"},
-		Subscription: "sub", SubscriptionType: replica.KeyShared, ServiceTime: 20 * time.Millisecond, FailEvery: 7,
+		Subscription: "sub", SubscriptionType: replica.KeyShared, ServiceTime: 20 * time.Millisecond,
 		StartDelay: 3 * time.Second, ReceiverQueueSize: 10,
 	}, in)
 	require.EqualValues(t, 2, *c.spec.Replicas)
@@ -176,7 +177,7 @@ func TestDecodeRefusesAFieldOfTheWrongType(t *testing.T) {
 
 // FuzzDecode looks for a spec that crashes the decoder: the CRD keeps unknown fields.
 func FuzzDecode(f *testing.F) {
-	f.Add(`{"spec":{"replicas":2,"input":{"topics":["a"]},"funcConfig":{"failEvery":3}}}`)
+	f.Add(`{"spec":{"replicas":2,"input":{"topics":["a"]},"funcConfig":{"startDelayMillis":3}}}`)
 	f.Add(`{"spec":{"input":{"sourceSpecs":{"a":null}},"golang":{}}}`)
 	f.Add(`{"spec":[]}`)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -84,8 +84,6 @@ type Config struct {
 	// Find returns what a pod runs, nil for a pod that does not run here, ErrNotYet or a WaitingError. The runner calls
 	// it again after an error.
 	Find func(ctx context.Context, pod *corev1.Pod) (*Workload, error)
-	// Log gets errors and containers that end by themselves; the zero value logs nothing.
-	Log logr.Logger
 	// Backoff is the pause before the first restart of a container. It doubles up to 30 s until the container is ready;
 	// 0 is 1 s (a kubelet's is 10 s).
 	Backoff time.Duration
@@ -120,9 +118,6 @@ func New(c Config) (*Runner, error) {
 		Logger: logr.Discard(), Metrics: server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &again},
 	}
-	if c.Log.GetSink() != nil {
-		options.Logger = c.Log
-	}
 	if c.Options != nil {
 		c.Options(&options)
 	}
@@ -141,9 +136,6 @@ func New(c Config) (*Runner, error) {
 }
 
 func newRunner(c client.Client, config Config) *Runner {
-	if config.Log.GetSink() == nil {
-		config.Log = logr.Discard()
-	}
 	if config.Backoff == 0 {
 		config.Backoff = defaultBackoff
 	}

