@@ -108,14 +108,19 @@ func (m *metricsServer) metric(user string) any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.users[user] = true
+	return metricOf("counter", fmt.Sprint(m.value))
+}
+
+// metricOf is the answer with the metric of a worker.
+func metricOf(worker, value string) map[string]any {
 	return map[string]any{
 		"kind": "MetricValueList", "apiVersion": "custom.metrics.k8s.io/v1beta2",
 		"items": []any{map[string]any{
 			"describedObject": map[string]any{
-				"kind": "Worker", "apiVersion": "test.pulsar-autoscaler.io/v1", "namespace": "default", "name": "counter",
+				"kind": "Worker", "apiVersion": "test.pulsar-autoscaler.io/v1", "namespace": "default", "name": worker,
 			},
 			"metric": map[string]any{"name": metricName}, "timestamp": time.Now().UTC().Format(time.RFC3339),
-			"value": fmt.Sprint(m.value),
+			"value": value,
 		}},
 	}
 }
@@ -224,27 +229,27 @@ func requireReplicas(t *testing.T, c *Cluster, want int64) {
 	}))
 }
 
-// workerHPA follows the metric: 1 per replica, no tolerance, no windows.
-func workerHPA() *autoscalingv2.HorizontalPodAutoscaler {
-	one, zero, none, floor := resource.MustParse("1"), resource.MustParse("0"), int32(0), int32(1)
+// workerHPA follows the metric of a worker: 1 per replica, no tolerance, no windows.
+func workerHPA(name string) *autoscalingv2.HorizontalPodAutoscaler {
 	worker := autoscalingv2.CrossVersionObjectReference{
-		APIVersion: "test.pulsar-autoscaler.io/v1", Kind: "Worker",
-		Name: "counter",
+		APIVersion: "test.pulsar-autoscaler.io/v1", Kind: "Worker", Name: name,
 	}
 	rules := autoscalingv2.HPAScalingRules{
-		StabilizationWindowSeconds: &none, Tolerance: &zero,
+		StabilizationWindowSeconds: new(int32), Tolerance: new(resource.MustParse("0")),
 		Policies: []autoscalingv2.HPAScalingPolicy{{Type: autoscalingv2.PodsScalingPolicy, Value: 100, PeriodSeconds: 1}},
 	}
 	return &autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Name: "counter"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: worker, MinReplicas: &floor, MaxReplicas: 20,
+			ScaleTargetRef: worker, MinReplicas: new(int32(1)), MaxReplicas: 20,
 			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &rules, ScaleDown: &rules},
 			Metrics: []autoscalingv2.MetricSpec{{
 				Type: autoscalingv2.ObjectMetricSourceType,
 				Object: &autoscalingv2.ObjectMetricSource{
 					DescribedObject: worker, Metric: autoscalingv2.MetricIdentifier{Name: metricName},
-					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &one},
+					Target: autoscalingv2.MetricTarget{
+						Type: autoscalingv2.AverageValueMetricType, AverageValue: new(resource.MustParse("1")),
+					},
 				},
 			}},
 		},

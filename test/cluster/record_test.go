@@ -17,7 +17,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -105,17 +104,8 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{ // the controller retries after a failure
-		"kind": "MetricValueList", "apiVersion": "custom.metrics.k8s.io/v1beta2",
-		"items": []any{map[string]any{
-			"describedObject": map[string]any{
-				"kind": "Worker", "apiVersion": "test.pulsar-autoscaler.io/v1",
-				"namespace": "default", "name": name,
-			},
-			"metric": map[string]any{"name": metricName}, "timestamp": time.Now().UTC().Format(time.RFC3339),
-			"value": fmt.Sprintf("%dm", int64(value*1000)),
-		}},
-	})
+	// The controller retries after a failure.
+	_ = json.NewEncoder(w).Encode(metricOf(name, fmt.Sprintf("%dm", int64(value*1000))))
 }
 
 func (r *recorder) note(name string, before int64) (float64, error) {
@@ -211,29 +201,13 @@ func followSpec(t *testing.T, c *Cluster, name string) {
 	require.NoError(t, err)
 }
 
+// recordedHPA has no behavior, or the default with another window.
 func recordedHPA(name string) *autoscalingv2.HorizontalPodAutoscaler {
-	one, floor := resource.MustParse("1"), int32(1)
-	worker := autoscalingv2.CrossVersionObjectReference{
-		APIVersion: "test.pulsar-autoscaler.io/v1", Kind: "Worker",
-		Name: name,
-	}
-	hpa := &autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: worker, MinReplicas: &floor, MaxReplicas: recordMax,
-			Metrics: []autoscalingv2.MetricSpec{{
-				Type: autoscalingv2.ObjectMetricSourceType,
-				Object: &autoscalingv2.ObjectMetricSource{
-					DescribedObject: worker, Metric: autoscalingv2.MetricIdentifier{Name: metricName},
-					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &one},
-				},
-			}},
-		},
-	}
+	hpa := workerHPA(name)
+	hpa.Spec.MaxReplicas, hpa.Spec.Behavior = recordMax, nil
 	if name == "behavior" {
-		window := int32(behaviorWindow)
 		hpa.Spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{
-			ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: &window},
+			ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: new(int32(behaviorWindow))},
 		}
 	}
 	return hpa

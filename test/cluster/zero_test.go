@@ -31,7 +31,7 @@ func TestHPAScalesACustomResourceByAnAggregatedMetric(t *testing.T) {
 	setStatusReplicas(t, c, 1)
 
 	metrics.set(7)
-	_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), workerHPA(),
+	_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), workerHPA("counter"),
 		metav1.CreateOptions{})
 	require.NoError(t, err)
 	requireReplicas(t, c, 7)
