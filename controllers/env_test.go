@@ -318,17 +318,7 @@ func (env *testEnv) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 }
 
 // events returns the recorded events and clears them.
-func (env *testEnv) events() []string {
-	var all []string
-	for {
-		select {
-		case e := <-env.recorder.Events:
-			all = append(all, e)
-		default:
-			return all
-		}
-	}
-}
+func (env *testEnv) events() []string { return fixture.Events(env.recorder) }
 
 // edit changes the policy like a user.
 func (env *testEnv) edit(change func(*v1alpha1.AutoscalingPolicy)) {

@@ -27,14 +27,7 @@ func decodePartitions(r io.Reader) (int, error) {
 
 // readMetadata reads the number of partitions of a PartitionedTopicMetadata.
 func readMetadata(s *scanner) (partitions number, err error) {
-	err = s.object(func(key []byte) (err error) {
-		if string(key) != "partitions" {
-			return s.skip()
-		}
-		partitions, err = s.integer("the number of partitions")
-		return err
-	})
-	return partitions, err
+	return s.field("partitions", "the number of partitions")
 }
 
 func partitionCount(count number) (int, error) {
@@ -201,12 +194,5 @@ func decodePartitionedAddedEntries(r io.Reader, name string) (map[int]int64, err
 
 // readAddedEntries reads one PersistentTopicInternalStats.
 func readAddedEntries(s *scanner) (added number, err error) {
-	err = s.object(func(key []byte) (err error) {
-		if string(key) != "entriesAddedCounter" {
-			return s.skip()
-		}
-		added, err = s.integer("entriesAddedCounter")
-		return err
-	})
-	return added, err
+	return s.field("entriesAddedCounter", "entriesAddedCounter")
 }

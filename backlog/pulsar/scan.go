@@ -314,6 +314,18 @@ func (s *scanner) integer(name string) (number, error) {
 	return number{value: value, present: true}, nil
 }
 
+// field reads an object of which one integer is needed, which errors call by a name.
+func (s *scanner) field(key, name string) (value number, err error) {
+	err = s.object(func(found []byte) (err error) {
+		if string(found) != key {
+			return s.skip()
+		}
+		value, err = s.integer(name)
+		return err
+	})
+	return value, err
+}
+
 // boolean reads true, false or null, which is false.
 func (s *scanner) boolean(name string) (bool, error) {
 	raw, err := s.literal(name, "tf")

@@ -154,17 +154,7 @@ func (env *testEnv) condition(name, condition string) (string, string) {
 }
 
 // recorded returns and drops the events.
-func (env *testEnv) recorded() []string {
-	var all []string
-	for {
-		select {
-		case e := <-env.recorder.Events:
-			all = append(all, e)
-		default:
-			return all
-		}
-	}
-}
+func (env *testEnv) recorded() []string { return fixture.Events(env.recorder) }
 
 // editSet changes a set like a user.
 func (env *testEnv) editSet(name string, change func(*v1alpha1.AutoscalingPolicySet)) {
