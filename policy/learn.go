@@ -86,9 +86,8 @@ func (s State) learnCapacity(in Input, elapsed time.Duration) (after State, satu
 		return s, false, false
 	}
 	busy, timed := busyShare(r)
-	opened := now.Replicas * float64(in.perReplica())
 	calls, serviceTime := timedCalls(r.Instances)
-	saturated = (!timed || fullyBusy(before, r, busy)) && backlogThroughout(r, now.Processed, opened, timed)
+	saturated = (!timed || fullyBusy(before, r, busy)) && backlogThroughout(in, now)
 	if s.Plateau.blocksLearning(r) {
 		return s, saturated, true
 	}
@@ -188,15 +187,17 @@ func busyShare(r backlog.Reading) (busy float64, timed bool) {
 // backlogThroughout reports whether a second of the pool's work was pending throughout the window. If replicas measure
 // their time, it may be in receive queues. Otherwise it must be undispatched, since one replica may hold it all. On a
 // Failover subscription one of several replicas may always hold it all.
-func backlogThroughout(r backlog.Reading, processed, consumers float64, timed bool) bool {
+func backlogThroughout(in Input, now Output) bool {
+	r, consumers := in.Reading, now.Replicas*float64(in.perReplica())
 	if r.Type == backlog.Failover && consumers > 1 {
 		return false
 	}
-	enough := max(1, processed*pendingWork.Seconds())
+	enough := max(1, now.Processed*pendingWork.Seconds())
 	if undispatched, err := r.LeastUndispatched.Value(); err == nil && undispatched >= enough {
 		return true
 	}
 	ready, err := r.LeastReady.Value()
+	_, timed := busyShare(r)
 	return err == nil && (timed || consumers == 1) && ready >= enough
 }
 

@@ -30,7 +30,7 @@ type Plateau struct {
 	Each float64 `json:"each,omitempty"`
 	// Replicas are those that a scale-up asked for first, and the ceiling of Limited and Trying.
 	Replicas int32 `json:"replicas,omitempty"`
-	// Most is the largest output of a poll of Verifying.
+	// Most is the largest number of replicas in Verifying, and the largest rate.
 	Most Output `json:"most,omitzero"`
 	// Seen is the output since all replicas consume, in Polls polls. A replica shows none before its first call has ended.
 	Seen Seen `json:"seen,omitzero"`
@@ -77,12 +77,10 @@ const (
 	// verifiedGain of the expected gain verifies new replicas, in verifiedPolls polls. A plateau takes plateauPolls.
 	verifiedGain                = 0.5
 	verifiedPolls, plateauPolls = 2, 3
-	// plateauDeviations of the number of finished messages are less than the gain that a verdict misses.
+	// plateauDeviations of a count are less than the gain that a verdict misses, and than a fall of the output.
 	plateauDeviations = 2
 	// slowedShare: replicas became slower themselves if all of them process less than this share of what they did.
 	slowedShare = 0.85
-	// fellShare: beyond noise, a limit does not explain a fall below this share of what fewer replicas processed.
-	fellShare = 0.9
 	// unverifiedGrowth of the first request at most before replicas are verified: the first reading saw only a part of the
 	// load step, and the backlog grows while replicas start.
 	unverifiedGrowth = 4
@@ -181,21 +179,20 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	}
 }
 
-// slowedDown compares with the current replicas if the pool became slower: with no fewer replicas it processes clearly
-// less than in an earlier poll, which a limit does not explain. Polls in which replicas started show it too.
+// slowedDown compares with the current replicas if the pool became slower: with work throughout, and no fewer replicas
+// than ever, it processes less than in an earlier poll, beyond noise. A limit does not explain that. Polls in which
+// replicas started show it too; messages of replicas that stopped count twice.
 func (p Plateau) slowedDown(in Input) Plateau {
 	now, known := output(in.Reading)
-	if !known || p.Stage != Verifying {
+	if !known || p.Stage != Verifying || now.Replicas < p.Most.Replicas {
 		return p
 	}
 	noise := plateauDeviations * math.Sqrt((now.Processed+p.Most.Processed)/in.Reading.Window.Seconds())
-	switch {
-	case now.Replicas > p.Reference.Replicas && now.Replicas >= p.Most.Replicas &&
-		now.Processed+noise < fellShare*p.Most.Processed:
+	if backlogThroughout(in, now) && now.Replicas > p.Reference.Replicas && now.Processed+noise < p.Most.Processed {
 		p.Reference, p.Most, p.Seen, p.Doubtful = now, now, Seen{}, false
-	case now.Processed > p.Most.Processed:
-		p.Most = now
+		return p
 	}
+	p.Most = Output{now.Replicas, max(now.Processed, p.Most.Processed)}
 	return p
 }
 

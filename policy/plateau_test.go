@@ -52,6 +52,19 @@ func verifying() policy.Plateau {
 	return policy.Plateau{Stage: policy.Verifying, Since: noon(), Reference: pool(5, 500), Each: 100, Replicas: 10}
 }
 
+// starting is two polls of a raise to ten, in which these consume and process this rate.
+func starting(before, processedBefore, since, processedSince float64) func(poll int) policy.Input {
+	return func(poll int) policy.Input {
+		consume, processed := before, processedBefore
+		if poll > 1 {
+			consume, processed = since, processedSince
+		}
+		in := doing(10, processed, poll)
+		in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(consume), false
+		return in
+	}
+}
+
 func TestAScaleUpIsVerified(t *testing.T) {
 	same := func(current int32, processed float64) func(int) policy.Input {
 		return func(poll int) policy.Input { return doing(current, processed, poll) }
@@ -134,24 +147,31 @@ func TestAScaleUpIsVerified(t *testing.T) {
 		}, func(t *testing.T, p policy.Plateau) {
 			require.Empty(t, p.Stage, "10 do less than 7 did: each became slower")
 		}},
-		"against the slower ones if each became slower while others started": {verifying(), 2, func(poll int) policy.Input {
-			in := doing(10, []float64{790, 600}[poll-1], poll)
-			in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(float64(7+poll)), false
-			return in
-		}, func(t *testing.T, p policy.Plateau) { require.Equal(t, pool(9, 600), p.Reference, "8 did 790") }},
-		"against the slower ones if the fall is more than the noise of both polls": {
-			verifying(), 2,
-			func(poll int) policy.Input {
-				in := doing(10, []float64{790, 680}[poll-1], poll)
-				in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(float64(7+poll)), false
-				return in
-			}, func(t *testing.T, p policy.Plateau) { require.Equal(t, pool(9, 680), p.Reference) },
+		"against the slower ones if each became slower while others started": {
+			verifying(), 2, starting(8, 790, 9, 600),
+			func(t *testing.T, p policy.Plateau) { require.Equal(t, pool(9, 600), p.Reference, "8 did 790") },
 		},
-		"against those before if others start and a poll is noisy": {verifying(), 2, func(poll int) policy.Input {
-			in := doing(10, []float64{790, 700}[poll-1], poll)
-			in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(float64(7+poll)), false
+		"against the slower ones if the fall is more than the noise of both polls": {
+			verifying(), 2, starting(8, 790, 9, 760),
+			func(t *testing.T, p policy.Plateau) { require.Equal(t, pool(9, 760), p.Reference) },
+		},
+		"against those before if others start and a poll is noisy": {
+			verifying(), 2, starting(8, 790, 9, 770),
+			func(t *testing.T, p policy.Plateau) { require.Equal(t, verifying().Reference, p.Reference) },
+		},
+		"against those before if others start and the backlog ends": {verifying(), 2, func(poll int) policy.Input {
+			in := starting(8, 790, 9, 600)(poll)
+			in.Reading.LeastReady, in.Reading.LeastUndispatched = backlog.Known(500), backlog.Known(0)
 			return in
 		}, func(t *testing.T, p policy.Plateau) { require.Equal(t, verifying().Reference, p.Reference) }},
+		"against those before if others stop, whose messages count twice": {
+			func() policy.Plateau {
+				p := verifying()
+				p.Most = pool(9, 500)
+				return p
+			}(), 2, starting(8, 790, 9, 500),
+			func(t *testing.T, p policy.Plateau) { require.Equal(t, verifying().Reference, p.Reference) },
+		},
 		"no longer if replicas keep up and the backlog is in receive queues": {verifying(), 1, func(poll int) policy.Input {
 			in := raised(510)(poll)
 			in.Reading.LeastUndispatched = backlog.Known(0)
