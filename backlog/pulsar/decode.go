@@ -27,7 +27,7 @@ func decodePartitions(r io.Reader) (int, error) {
 
 // readMetadata reads the number of partitions of a PartitionedTopicMetadata.
 func readMetadata(s *scanner) (partitions number, err error) {
-	return s.field("partitions", "the number of partitions")
+	return field(s, "partitions", "the number of partitions")
 }
 
 func partitionCount(count number) (int, error) {
@@ -194,5 +194,5 @@ func decodePartitionedAddedEntries(r io.Reader, name string) (map[int]int64, err
 
 // readAddedEntries reads one PersistentTopicInternalStats.
 func readAddedEntries(s *scanner) (added number, err error) {
-	return s.field("entriesAddedCounter", "entriesAddedCounter")
+	return field(s, "entriesAddedCounter", "entriesAddedCounter")
 }

@@ -315,7 +315,7 @@ func (s *scanner) integer(name string) (number, error) {
 }
 
 // field reads an object of which one integer is needed, which errors call by a name.
-func (s *scanner) field(key, name string) (value number, err error) {
+func field(s *scanner, key, name string) (value number, err error) {
 	err = s.object(func(found []byte) (err error) {
 		if string(found) != key {
 			return s.skip()

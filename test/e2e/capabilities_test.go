@@ -145,12 +145,13 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 			return hpaChosen(status, hpa) && replicas == 3
 		})
 	o.wantAtLeast(4)
+	desired := func() []int { return s.Mesh.Desired(stage.Namespace, o.Name, time.Time{}) }
 	o.eventually("4 replicas, which the operator knows too",
 		func(_ v1alpha1.AutoscalingPolicyStatus, _ *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
-			return replicas == 4 && slices.Contains(o.desired(), 4)
+			return replicas == 4 && slices.Contains(desired(), 4)
 		})
 
-	require.Equal(t, []int{2, 3, 4}, s.Mesh.Desired(stage.Namespace, o.Name, time.Time{}), "no jump")
+	require.Equal(t, []int{2, 3, 4}, desired(), "no jump")
 	metrics := metricsOf(t, s)
 	require.Contains(t, metrics, "pulsar_autoscaler_policy_scales_total{result=\"scaled\"} 1\n",
 		"the adapter wrote the 3 alone")
