@@ -109,7 +109,7 @@ func NotStarting(pods *Pods, replicas int32, now time.Time) string {
 
 func (t trial) tryDown(in Input, state State) trial {
 	return t.try(Hold{HoldStabilizing, oldReading(in)}, because(HoldPartial, in.Reading.Coverage.Err()),
-		because(HoldUnknown, unknownLoad(in)), Hold{HoldContradicted, lasting(in, state.Contradiction)},
+		because(HoldUnknown, unknownLoad(in)), Hold{HoldUnknown, lasting(in, state.Contradiction)},
 		Hold{HoldStabilizing, replacing(in, state.Start)})
 }
 

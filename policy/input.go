@@ -164,10 +164,8 @@ type Hold struct {
 
 // Reasons to hold.
 const (
-	// HoldUnknown: there is no reading.
+	// HoldUnknown: there is no reading, or the backlog or the instances contradict Pulsar's counters.
 	HoldUnknown = "BacklogUnknown"
-	// HoldContradicted: the backlog or the instances contradict Pulsar's counters.
-	HoldContradicted = "CountersContradicted"
 	// HoldPartial: some topics or partitions are unknown, so that the load may be larger.
 	HoldPartial = "ReadingPartial"
 	// HoldLearning: the capacity of a replica, or its utilization, is unknown.

@@ -97,7 +97,7 @@ func TestADecisionListsTheGuardsOfMoreReplicas(t *testing.T) {
 
 // A reason with several guards has passed with the last of them.
 func TestADecisionListsTheGuardsOfFewerReplicas(t *testing.T) {
-	all := []string{policy.HoldPartial, policy.HoldUnknown, policy.HoldContradicted, policy.HoldStabilizing}
+	all := []string{policy.HoldPartial, policy.HoldUnknown, policy.HoldStabilizing}
 	for name, test := range map[string]struct {
 		change func(in *policy.Input, state *policy.State)
 		held   string
@@ -118,10 +118,10 @@ func TestADecisionListsTheGuardsOfFewerReplicas(t *testing.T) {
 		}, policy.HoldUnknown, all[:1]},
 		"pods are replaced": {func(in *policy.Input, _ *policy.State) {
 			in.Pods = &policy.Pods{Updating: true}
-		}, policy.HoldStabilizing, all[:3]},
+		}, policy.HoldStabilizing, all[:2]},
 		"it is too early": {func(_ *policy.Input, state *policy.State) {
 			state.Recommendations = []policy.ReplicasAt{{At: ago(29 * time.Second), Replicas: 4}}
-		}, policy.HoldStabilizing, all[:3]},
+		}, policy.HoldStabilizing, all[:2]},
 		"behavior forbids it": {func(in *policy.Input, _ *policy.State) {
 			in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{SelectPolicy: v1alpha1.SelectDisabled}}
 		}, policy.HoldScaleDownLimit, all},
