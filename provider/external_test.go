@@ -91,49 +91,37 @@ func TestExternalMetricsReportProblems(t *testing.T) {
 			`" does not name one object: use matchLabels policy: <name>, or kind: Function and name: <name>`
 	}
 	tests := map[string]struct {
-		namespace, selector, metric string
-		signals                     Signals
-		code                        int32
-		text                        string
+		selector, metric string
+		signals          Signals
+		code             int32
+		text             string
 	}{
-		"no selector":           {"shop", "", backlogMetric, nil, 400, unclear("")},
-		"a name without a kind": {"shop", "name=orders", backlogMetric, nil, 400, unclear("name=orders")},
+		"no selector":           {"", backlogMetric, nil, 400, unclear("")},
+		"a name without a kind": {"name=orders", backlogMetric, nil, 400, unclear("name=orders")},
 		"a label that is unknown": {
-			"shop", "policy=orders,topic=in", backlogMetric, nil, 400,
+			"policy=orders,topic=in", backlogMetric, nil, 400,
 			unclear("policy=orders,topic=in"),
 		},
 		"a policy and a Function": {
-			"shop", "kind=Function,name=orders,policy=orders", backlogMetric, nil, 400,
+			"kind=Function,name=orders,policy=orders", backlogMetric, nil, 400,
 			unclear("kind=Function,name=orders,policy=orders"),
 		},
 		"several policies": {
-			"shop", "policy in (orders,returns)", backlogMetric, nil, 400,
+			"policy in (orders,returns)", backlogMetric, nil, 400,
 			unclear("policy in (orders,returns)"),
 		},
-		"all but one":             {"shop", "policy!=orders", backlogMetric, nil, 400, unclear("policy!=orders")},
-		"a policy without a name": {"shop", "policy=", backlogMetric, nil, 400, unclear("policy=")},
+		"all but one":             {"policy!=orders", backlogMetric, nil, 400, unclear("policy!=orders")},
+		"a policy without a name": {"policy=", backlogMetric, nil, 400, unclear("policy=")},
 		"an unknown kind": {
-			"shop", "kind=Deployment,name=orders", backlogMetric, nil, 400,
+			"kind=Deployment,name=orders", backlogMetric, nil, 400,
 			`kind "Deployment" has no metrics: select one of Function, Sink, Source, StatefulSet, or policy=<name>`,
 		},
-		"no namespace": {
-			"", "policy=orders", backlogMetric, nil, 400,
-			"autoscalingpolicies.pulsar-autoscaler.io live in a namespace: name it",
-		},
 		"an unknown metric": {
-			"shop", "policy=orders", "queue_length", nil, 404,
+			"policy=orders", "queue_length", nil, 404,
 			`no metric "queue_length" is served for autoscalingpolicies.pulsar-autoscaler.io`,
 		},
-		"a decision of a Function": {
-			"shop", "kind=Function,name=orders", served.MetricDesiredReplicas, nil, 404,
-			`no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`,
-		},
-		"a missing object": {
-			"shop", "kind=Function,name=gone", backlogMetric, nil, 404,
-			`functions.compute.functionmesh.io "gone" in namespace "shop" not found`,
-		},
 		"an unknown value": {
-			"shop", "policy=orders", backlogMetric,
+			"policy=orders", backlogMetric,
 			fakeSignals(func(schema.GroupResource, string) (backlog.Reading, error) {
 				return backlog.Reading{},
 					backlog.ErrStale
@@ -143,7 +131,7 @@ func TestExternalMetricsReportProblems(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := newTestProvider(t, Config{Signals: tt.signals}).External()
-			_, err := e.GetExternalMetric(t.Context(), tt.namespace, selecting(t, tt.selector),
+			_, err := e.GetExternalMetric(t.Context(), "shop", selecting(t, tt.selector),
 				cma.ExternalMetricInfo{Metric: tt.metric})
 			requireStatus(t, err, tt.code, tt.text)
 		})

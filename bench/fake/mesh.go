@@ -179,13 +179,3 @@ func Each[T any](ctx context.Context, items []T, do func(ctx context.Context, it
 	}
 	return group.Wait()
 }
-
-// CreatePolicies creates a policy for each Function, with up to most replicas and an objective of a minute.
-func CreatePolicies(ctx context.Context, writer client.Client, functions []string, most int32) error {
-	return Each(ctx, functions, func(ctx context.Context, name string) error {
-		if err := writer.Create(ctx, stage.NewPolicy(name, 1, most, time.Minute)); err != nil {
-			return fmt.Errorf("creating policy %s: %w", name, err)
-		}
-		return nil
-	})
-}

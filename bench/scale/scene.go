@@ -83,7 +83,12 @@ func (s *scene) create(ctx context.Context, config *rest.Config, scheme *runtime
 		return err
 	}
 	s.bench.tell("creating %d policies", len(s.names))
-	return fake.CreatePolicies(ctx, s.client, s.names, 2*replicas)
+	return fake.Each(ctx, s.names, func(ctx context.Context, name string) error {
+		if err := s.client.Create(ctx, stage.NewPolicy(name, 1, 2*replicas, time.Minute)); err != nil {
+			return fmt.Errorf("creating policy %s: %w", name, err)
+		}
+		return nil
+	})
 }
 
 // createPods creates the StatefulSet of a Function and its pods.
