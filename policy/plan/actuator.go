@@ -111,13 +111,13 @@ func withLag(s Subject, a Autoscalers, unset Unset, chosen v1alpha1.ActuatorStat
 
 // lagging is why Auto leaves the HorizontalPodAutoscaler, empty to keep it, and its own lag; nil if it shows none.
 func lagging(s Subject, a Autoscalers, waited time.Duration, last *metav1.Duration) (*metav1.Duration, string) {
-	unread := unread(s, a)
+	since := unread(s, a)
 	switch {
 	case lags(waited, last):
 		lag := lagAfter(waited, nil)
 		return lag, fmt.Sprintf("did not set the decided replicas for %s", lag.Duration)
-	case lags(unread, last):
-		lag := lagAfter(unread, nil)
+	case lags(since, last):
+		lag := lagAfter(since, nil)
 		return lag, fmt.Sprintf("was not read for %s after its creation", lag.Duration)
 	case a.ManyLag:
 		return nil, fmt.Sprintf("would lag as %d others did within %s", ManyLag, LagsTogether)
