@@ -79,7 +79,7 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	awaitEvent(t, name, "ReplicasChangedExternally", "-> 20 "+writtenBy)
 	since := time.Now()
 	f.AwaitDone(t, 100)
-	require.Subset(t, []int{20}, scene.Mesh.Desired(stage.Namespace, name, since)[1:], "nobody fights it")
+	require.Subset(t, []int{20}, scene.Mesh.Desired(stage.Namespace, name, since)[1:], "nothing fights it")
 
 	require.NoError(t, scene.Client.Delete(t.Context(), p))
 	f.AwaitDone(t, 100)
