@@ -5,8 +5,6 @@ package load_test
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"os"
 	"sync"
 	"testing"
@@ -106,15 +104,8 @@ func (x *bench) result() load.Result {
 // outputs are the messages that the broker counted in the output.
 func (x *bench) outputs(t *testing.T) int64 {
 	t.Helper()
-	status, answer, err := sharedBroker.Need(t).Admin(t.Context(), http.MethodGet,
-		"/admin/v2/persistent/public/default/"+x.in.Name+"-out/stats", nil)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, status, "%s", answer)
-	var stats struct {
-		In int64 `json:"msgInCounter"`
-	}
-	require.NoError(t, json.Unmarshal(answer, &stats))
-	return stats.In
+	messages, _ := counters(t, x.in.Name+"-out")
+	return messages
 }
 
 // awaitDone waits until this many messages are done, and returns their number. It ends early with ctx, or when none was
@@ -175,6 +166,34 @@ func TestMeterCountsTheRestOfAKilledInstance(t *testing.T) {
 	require.Positive(t, got.Late, "what waited for the second instance")
 	require.Eventually(t, func() bool { return x.result().Done+*x.result().Duplicates == x.outputs(t) }, patience,
 		100*time.Millisecond, "the broker has as many outputs as were counted")
+}
+
+// A closed loop would send nothing during the stall, and report one slow message.
+func TestStalledBrokerDelaysEveryMessageThatWasDue(t *testing.T) {
+	x := newBench(t, "stalled", 5*time.Second, time.Millisecond, 200)
+	runner := replica.NewLight(nil)
+	defer runner.Close()
+	r, err := runner.Start(t.Context(), x.in)
+	require.NoError(t, err)
+	defer r.Kill()
+	<-r.Ready()
+	begun := time.Now()
+	published := x.begin(t)
+	require.Positive(t, awaitDone(t.Context(), x.meter, 20, patience))
+	const stall, objective = 2 * time.Second, time.Second
+	require.NoError(t, sharedBroker.Need(t).Pause())
+	paused := time.Since(begun)
+	<-time.After(stall)
+	resumed := time.Since(begun)
+	require.NoError(t, sharedBroker.Need(t).Resume())
+	require.NoError(t, <-published)
+	require.EqualValues(t, 1000, awaitDone(t.Context(), x.meter, 1000, patience))
+	got := x.result()
+	// The publisher began later than the test, by less than half a second.
+	late := x.schedule.Messages(resumed-objective-objective/2) - x.schedule.Messages(paused)
+	require.Positive(t, late)
+	require.GreaterOrEqual(t, float64(got.Late), late, "those that were due in the first second of the stall")
+	require.Greater(t, got.Latencies.Max, stall-100*time.Millisecond)
 }
 
 func TestConsumerCopiesEachMessageAfterItsServiceTime(t *testing.T) {
