@@ -164,7 +164,7 @@ func TestAScaleUpIsVerified(t *testing.T) {
 			in.Reading.LeastReady, in.Reading.LeastUndispatched = backlog.Known(500), backlog.Known(0)
 			return in
 		}, func(t *testing.T, p policy.Plateau) { require.Equal(t, verifying().Reference, p.Reference) }},
-		"against those before if others stop, whose messages count twice": {
+		"against earlier polls if replicas stop: their messages count twice": {
 			func() policy.Plateau {
 				p := verifying()
 				p.Most = pool(9, 500)

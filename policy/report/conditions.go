@@ -64,10 +64,11 @@ func (o outcome) conditions() []metav1.Condition {
 	if active != nil {
 		set(v1alpha1.ConditionScalingActive, *active)
 	} else {
-		after = without(after, v1alpha1.ConditionScalingActive)
+		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
 	}
 	if o.Paused() != "" { // nothing has to be fixed for replicas to stay
-		return without(after, v1alpha1.ConditionStalled)
+		meta.RemoveStatusCondition(&after, v1alpha1.ConditionStalled)
+		return after
 	}
 	return WithStalled(after, o.Policy.Generation, o.Now)
 }

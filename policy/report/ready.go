@@ -148,12 +148,8 @@ func WithStalled(conditions []metav1.Condition, generation int64, now time.Time)
 		})
 		return after
 	}
-	return without(after, v1alpha1.ConditionStalled)
-}
-
-// without removes a condition of a list, which it changes. meta.RemoveStatusCondition copies the list each time.
-func without(conditions []metav1.Condition, name string) []metav1.Condition {
-	return slices.DeleteFunc(conditions, func(c metav1.Condition) bool { return c.Type == name })
+	meta.RemoveStatusCondition(&after, v1alpha1.ConditionStalled)
+	return after
 }
 
 // isTransient reports whether a False condition with this reason may become True without a user.
