@@ -21,18 +21,6 @@
 // watch: until the cache has the policy that it wrote last, it continues from the API server's answer to that write.
 //
 // Package controllers/policyset creates the policies of an AutoscalingPolicySet, which are reconciled like any other.
-//
-// Metrics:
-//
-//	pulsar_autoscaler_policy_reconciles_total{result}                  reconciles of policies
-//	pulsar_autoscaler_policy_applies_total{result}                     HorizontalPodAutoscalers and ScaledObjects applied
-//	pulsar_autoscaler_policy_scales_total{result}                      replicas that the controller wrote itself
-//	pulsar_autoscaler_policy_status_patches_total{result}              statuses written
-//	pulsar_autoscaler_actuation_seconds{actuator}                      from a decision until its replicas run
-//	pulsar_autoscaler_actuation_lag_seconds{actuator}                  from a decision until an autoscaler set it
-//
-// The results of a reconcile are decided, held, unknown (no reading), violated (the user has to fix something), waiting
-// (for the first response of Pulsar), paused, suspending, restoring, pending, woken (the report comes soon), gone and
-// error; of an apply applied, conflict, refused and error; of a scale scaled and error; of a patch patched and error.
-// Durations are controller-runtime's. The series of each policy are in package controllers/metrics.
+// Package controllers/metrics has the series of each policy, and metrics.go those of the controller, with the results
+// of reconciles.
 package controllers

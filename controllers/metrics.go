@@ -17,9 +17,9 @@ import (
 const (
 	resultDecided  = "decided"
 	resultHeld     = "held"
-	resultUnknown  = "unknown"
-	resultViolated = "violated"
-	resultWaiting  = "waiting"
+	resultUnknown  = "unknown"  // no reading
+	resultViolated = "violated" // the user has to fix something
+	resultWaiting  = "waiting"  // for the first response of Pulsar
 	resultPaused   = "paused"
 	// resultSuspending and resultRestoring: the reconcile suspended or restored another autoscaler.
 	resultSuspending = "suspending"
@@ -52,7 +52,7 @@ const (
 	patchError = "error"
 )
 
-// controllerMetrics are listed in doc.go.
+// controllerMetrics are in docs/metrics.md. Durations of reconciles are controller-runtime's.
 type controllerMetrics struct {
 	reconciles    *prometheus.CounterVec
 	applies       *prometheus.CounterVec

@@ -32,11 +32,4 @@
 // Served numbers are from 0 to 9e12, the largest with thousandths that a float64 represents exactly: a
 // HorizontalPodAutoscaler reads thousandths as int64, overflows silently above, and takes a negative number for
 // minReplicas or maxReplicas.
-//
-// Metrics:
-//
-//	pulsar_autoscaler_provider_requests_total{result}       completed requests
-//	pulsar_autoscaler_provider_request_duration_seconds     from request to response
-//
-// result is ok, not_found, bad_request, unsupported, unknown, too_slow, busy, canceled or error.
 package provider

@@ -43,11 +43,4 @@
 //
 // A scanner of our own reads the text line by line. Package expfmt of Prometheus would keep every user metric in
 // memory, whatever their number, and refuse the whole text for one bad line of user code.
-//
-// Metrics:
-//
-//	pulsar_autoscaler_instance_scrapes_total{result}       requests
-//	pulsar_autoscaler_instance_scrape_duration_seconds     from connecting to the decoded answer
-//
-// result is ok, unreachable, unavailable, forbidden, protocol or canceled.
 package instance

@@ -45,24 +45,7 @@
 // would mean "nothing to do" (apache/pulsar#5543); a negative msgDelayed or unackedMessages, a miscount of brokers
 // (apache/pulsar#759, #5755, #23805), becomes 0, which can only add replicas.
 //
-// Metrics:
-//
-//	pulsar_autoscaler_source_requests_total{call,result}          requests, each retry separately
-//	pulsar_autoscaler_source_request_duration_seconds{call}       from sending to the decoded answer, redirects included
-//
-//	pulsar_autoscaler_source_wait_seconds                         waiting for the host's turn before that
-//	pulsar_autoscaler_source_requests_in_flight                   active requests
-//	pulsar_autoscaler_source_requests_waiting                     requests that wait for their host's turn
-//	pulsar_autoscaler_source_hosts_backing_off                    hosts with an open circuit breaker
-//	pulsar_autoscaler_decoding_bytes                              memory of the answers that are being decoded
-//
-//	pulsar_autoscaler_source_oauth2_requests_total{call,result}   requests to OAuth2 issuers; call is discovery or token
-//	pulsar_autoscaler_source_oauth2_request_duration_seconds{call}
-//
-// call is partitions, stats, partitioned-stats, stats-age and partitioned-stats-age (with the age of the oldest
-// message), internal-stats, position, topics, partitioned-topics, component, component-status or parallelism (a
-// change); result is ok, partial, topic_not_found, function_not_found, no_worker, unauthenticated, forbidden,
-// unreachable, unavailable, unsupported, protocol, canceled, no_data (not sent, because the credentials are not read
-// yet), held_back (not sent, to protect the host) or moved (a broker that no longer owns the topic; the admin URL is
-// next). A request that was not sent has no duration.
+// Metrics (metrics.go, docs/metrics.md) count each retry separately. The calls are those of address.go, the results
+// those of backlog.ReasonLabel with ok, canceled, held_back (not sent, to protect the host) and moved (a broker that no
+// longer owns the topic; the admin URL is next). A request that was not sent has no duration.
 package pulsar

@@ -12,15 +12,7 @@
 //	published.go     notices that a kind was uninstalled
 //	capabilities.go  watches the APIServices and repeats the dry run
 //
-// Every replica runs all of it, so that a new leader has the capabilities at once.
-//
-// Metrics:
-//
-//	pulsar_autoscaler_cluster_capability{capability}    1 for a capability of the cluster, 0 for a missing one
-//	pulsar_autoscaler_cluster_probes_total{result}      dry runs of a HorizontalPodAutoscaler: answered or error
-//	pulsar_autoscaler_cluster_probe_duration_seconds    time of a dry run
-//
-// The capabilities are custom_metrics and external_metrics (HorizontalPodAutoscalers get these from the adapter),
-// tolerance (the API server keeps that of a HorizontalPodAutoscaler), and keda (its kinds are installed). An unknown
-// capability has no gauge.
+// Every replica runs all of it, so that a new leader has the capabilities at once: custom_metrics and external_metrics
+// (HorizontalPodAutoscalers get these from the adapter), tolerance (the API server keeps that of a
+// HorizontalPodAutoscaler), and keda (its kinds are installed).
 package cluster

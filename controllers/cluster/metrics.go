@@ -17,7 +17,7 @@ const (
 	probeError = "error"
 )
 
-// capabilityMetrics are listed in doc.go.
+// capabilityMetrics are in docs/metrics.md.
 type capabilityMetrics struct {
 	capability *prometheus.GaugeVec
 	probes     *prometheus.CounterVec

@@ -13,12 +13,4 @@
 //
 // A reconcile starts when a set or a policy changes, when an object's labels or owners or a FunctionMesh's components
 // change, and every minute. A reconcile without a change writes nothing.
-//
-// Metrics:
-//
-//	pulsar_autoscaler_policy_set_reconciles_total{result}      reconciles: reconciled, violated, waiting (to
-//	                                                           see its own writes), gone, error
-//	pulsar_autoscaler_policy_set_policies_total{result}        policies: applied, conflict, refused, error, deleted,
-//	                                                           delete_error
-//	pulsar_autoscaler_policy_set_status_patches_total{result}  statuses: patched, error
 package policyset

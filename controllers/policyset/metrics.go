@@ -13,7 +13,7 @@ import (
 const (
 	resultReconciled = "reconciled"
 	resultViolated   = "violated"
-	resultWaiting    = "waiting"
+	resultWaiting    = "waiting" // to see its own writes
 	resultGone       = "gone"
 	resultError      = "error"
 )
@@ -34,7 +34,7 @@ const (
 	patchError = "error"
 )
 
-// setMetrics are listed in doc.go.
+// setMetrics are in docs/metrics.md.
 type setMetrics struct {
 	reconciles    *prometheus.CounterVec
 	policies      *prometheus.CounterVec
