@@ -4,9 +4,8 @@
 package controllers
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -62,9 +61,10 @@ type controllerMetrics struct {
 	lag           *prometheus.HistogramVec
 }
 
-func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics, error) {
+func newControllerMetrics(registerer prometheus.Registerer) *controllerMetrics {
+	factory := promauto.With(registerer)
 	counter := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
+		return factory.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
 	}
 	buckets := []float64{1, 2.5, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600}
 	m := &controllerMetrics{
@@ -74,28 +74,23 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 		scales: counter("pulsar_autoscaler_policy_scales_total",
 			"Replicas written by the controller itself, by result."),
 		statusPatches: counter("pulsar_autoscaler_policy_status_patches_total", "Statuses written, by result."),
-		actuation: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		actuation: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "pulsar_autoscaler_actuation_seconds",
 			Help: "Time from a scale-up decision until its replicas run, by actuator. A decision that another one " +
 				"replaces meanwhile does not count.",
 			Buckets: buckets,
 		}, []string{"actuator"}),
-		lag: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		lag: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "pulsar_autoscaler_actuation_lag_seconds",
 			Help: "Time from a decision until HorizontalPodAutoscalers, of policies or of KEDA, set spec.replicas, by " +
 				"actuator. Changes from and to zero, and errors that an autoscaler reports, do not count.",
 			Buckets: buckets,
 		}, []string{"actuator"}),
 	}
-	for _, c := range []prometheus.Collector{m.reconciles, m.applies, m.scales, m.statusPatches, m.actuation, m.lag} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("registering metrics: %w", err)
-		}
-	}
 	for _, by := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorKEDA, v1alpha1.ActuatorDirect} {
 		m.actuation.WithLabelValues(string(by)) // created at zero, so that rate() counts the first scale-up
 	}
-	return m, nil
+	return m
 }
 
 // resultOf is the result of a reconcile.

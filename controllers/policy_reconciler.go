@@ -78,18 +78,12 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	case config.PollInterval < time.Second || config.PollInterval > 5*time.Minute:
 		return nil, fmt.Errorf("policy reconciler: PollInterval is %s, must be from 1s to 5m", config.PollInterval)
 	}
-	counters, err := newControllerMetrics(config.Registerer)
+	memories, counters := newPolicyMemories(), newControllerMetrics(config.Registerer)
+	collector, err := metrics.NewCollector(memories, config.PolicyMetrics, config.Clock)
 	if err != nil {
 		return nil, fmt.Errorf("policy reconciler: %w", err)
 	}
-	memories := newPolicyMemories()
-	collector, err := metrics.NewCollector(memories, config.PolicyMetrics, config.Clock)
-	if err == nil {
-		err = config.Registerer.Register(collector)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("policy reconciler: registering the metrics of policies: %w", err)
-	}
+	config.Registerer.MustRegister(collector)
 	return &PolicyReconciler{
 		config: config, metrics: counters, memories: memories, interest: newInterest(config.Store),
 		pipelines: newPipelines(), laggards: laggards{lagged: map[types.NamespacedName]time.Time{}},

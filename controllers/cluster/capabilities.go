@@ -89,13 +89,9 @@ func NewCapabilities(config CapabilitiesConfig) (*Capabilities, error) {
 	case config.Namespace == "" || config.Own.Namespace == "" || config.Own.Name == "":
 		return nil, fmt.Errorf("capabilities: Namespace is %q and Own is %q: both must be set", config.Namespace, config.Own)
 	}
-	metrics, err := newCapabilityMetrics(config.Registerer)
-	if err != nil {
-		return nil, fmt.Errorf("capabilities: %w", err)
-	}
 	return &Capabilities{
 		config:  config,
-		metrics: metrics,
+		metrics: newCapabilityMetrics(config.Registerer),
 		changed: make(chan struct{}, 1),
 		probed:  make(chan struct{}),
 	}, nil

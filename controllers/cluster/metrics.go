@@ -4,11 +4,10 @@
 package cluster
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Results of a probe.
@@ -24,27 +23,23 @@ type capabilityMetrics struct {
 	duration   prometheus.Histogram
 }
 
-func newCapabilityMetrics(registerer prometheus.Registerer) (*capabilityMetrics, error) {
-	m := &capabilityMetrics{
-		capability: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+func newCapabilityMetrics(registerer prometheus.Registerer) *capabilityMetrics {
+	factory := promauto.With(registerer)
+	return &capabilityMetrics{
+		capability: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "pulsar_autoscaler_cluster_capability",
 			Help: "1 for a capability of the cluster, 0 for a missing one, none if unknown.",
 		}, []string{"capability"}),
-		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		probes: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "pulsar_autoscaler_cluster_probes_total",
 			Help: "Dry runs of a HorizontalPodAutoscaler by result.",
 		}, []string{"result"}),
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+		duration: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:    "pulsar_autoscaler_cluster_probe_duration_seconds",
 			Help:    "Time of a dry run of a HorizontalPodAutoscaler.",
 			Buckets: []float64{.005, .01, .05, .1, .5, 1, 5},
 		}),
 	}
-	err := errors.Join(registerer.Register(m.capability), registerer.Register(m.probes), registerer.Register(m.duration))
-	if err != nil {
-		return nil, fmt.Errorf("registering metrics: %w", err)
-	}
-	return m, nil
 }
 
 // probed records a dry run.

@@ -4,9 +4,8 @@
 package policyset
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Results of a reconcile.
@@ -41,11 +40,11 @@ type setMetrics struct {
 	statusPatches *prometheus.CounterVec
 }
 
-func newMetrics(registerer prometheus.Registerer) (*setMetrics, error) {
+func newMetrics(registerer prometheus.Registerer) *setMetrics {
 	counter := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
+		return promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
 	}
-	m := &setMetrics{
+	return &setMetrics{
 		reconciles: counter("pulsar_autoscaler_policy_set_reconciles_total",
 			"Reconciles of AutoscalingPolicySets by result."),
 		policies: counter("pulsar_autoscaler_policy_set_policies_total",
@@ -53,10 +52,4 @@ func newMetrics(registerer prometheus.Registerer) (*setMetrics, error) {
 		statusPatches: counter("pulsar_autoscaler_policy_set_status_patches_total",
 			"Status patches of AutoscalingPolicySets by result."),
 	}
-	for _, c := range []prometheus.Collector{m.reconciles, m.policies, m.statusPatches} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("registering metrics: %w", err)
-		}
-	}
-	return m, nil
 }

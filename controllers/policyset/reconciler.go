@@ -64,11 +64,9 @@ func New(config Config) (*Reconciler, error) {
 		config.Clock == nil || config.Registerer == nil {
 		return nil, errors.New("policy sets: Client, Objects, Installed, Recorder, Clock and Registerer must be set")
 	}
-	metrics, err := newMetrics(config.Registerer)
-	if err != nil {
-		return nil, fmt.Errorf("policy sets: %w", err)
-	}
-	return &Reconciler{config: config, metrics: metrics, memories: map[types.NamespacedName]*setMemory{}}, nil
+	return &Reconciler{
+		config: config, metrics: newMetrics(config.Registerer), memories: map[types.NamespacedName]*setMemory{},
+	}, nil
 }
 
 // Reconcile creates, updates and deletes the policies of one set, and writes its status.
