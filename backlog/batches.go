@@ -383,7 +383,6 @@ func (b *batches) steady() bool {
 	return n > 1 && !differ(b.newestMean(), b.last[n-2].mean(), changedBatch)
 }
 
-// publishedSince is the number of messages published since the last observation.
 func (b *batches) publishedSince(sample TopicSample) (messages int64) {
 	for _, p := range sample.Partitions {
 		before := b.at(p.Index).published

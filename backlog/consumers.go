@@ -137,7 +137,6 @@ func (c consumers) startedUntil(at time.Time, connected []StartedInstance) []Sta
 	return all
 }
 
-// forgetConsumers makes the consumers unknown.
 func (s *subscriptionState) forgetConsumers() {
 	s.consumers = consumers{}
 	for i := range s.partitions.last {
@@ -227,7 +226,6 @@ func (c partitionCounters) redelivered(now partitionCounters, published int64, m
 	return min(max(0, returned), float64(c.unacked+delivered))
 }
 
-// heldBy is the number of messages that the consumers hold.
 func heldBy(consumers []ConsumerSample) (messages int64) {
 	for _, consumer := range consumers {
 		messages += consumer.UnackedMessages

@@ -101,7 +101,6 @@ func (t *topicState) wantsAge(now time.Time) bool {
 	return false
 }
 
-// hasBacklog reports whether there is a backlog, as far as is known.
 func (s *subscriptionState) hasBacklog() bool {
 	return len(s.history.points) > 0 && s.history.last().total > 0
 }

@@ -73,7 +73,6 @@ func (h *instancesHistory) add(sample InstancesSample, window time.Duration) {
 	}
 }
 
-// read sums up the instances that answered the last request.
 func (h *instancesHistory) read() InstancesReading {
 	var sum instancesSum
 	var began map[string]time.Time
@@ -98,7 +97,6 @@ func (h *instancesHistory) read() InstancesReading {
 	return r
 }
 
-// instancesSum sums up the instances of one reading.
 type instancesSum struct {
 	answering, measured      int
 	received, processed      float64 // per second
@@ -318,7 +316,6 @@ func inCall(s InstanceSample) int64 {
 	return s.Received - ended(s) - s.SystemExceptions
 }
 
-// restarted reports whether a counter fell.
 func restarted(before, now InstanceSample) bool {
 	return now.Received < before.Received || now.Processed < before.Processed ||
 		now.UserExceptions < before.UserExceptions || now.SystemExceptions < before.SystemExceptions ||

@@ -12,14 +12,12 @@ import (
 	"time"
 )
 
-// namespaceState is a namespace that patterns need.
 type namespaceState struct {
 	patterns map[Topic]*patternState
 	listedAt time.Time // of the last good listing; zero before the first
 	failure  error     // why the last listing failed; nil after a good one
 }
 
-// patternState is one pattern that subscriptions follow.
 type patternState struct {
 	pattern Pattern
 	// matched are the matches of the last listing, sorted, or none if they are too many, see Listing. They are preliminary
@@ -88,7 +86,6 @@ func (s *tracked) addToNamespace(key Topic, state *patternState) {
 	s.change(NamespaceJob(namespace), true)
 }
 
-// namespaceOf is the namespace of a pattern.
 func namespaceOf(key Topic, state *patternState) Namespace {
 	return Namespace{Cluster: key.Cluster, Name: state.pattern.namespace}
 }
@@ -123,7 +120,6 @@ type Listing struct {
 	patterns  []patternListing
 }
 
-// patternListing has the matches of one pattern.
 type patternListing struct {
 	key     Topic
 	pattern Pattern
@@ -363,7 +359,6 @@ func SystemTopic(name string) bool {
 		(strings.HasPrefix(local, "transaction_coordinator_assign") || strings.HasPrefix(local, "__transaction_log_"))
 }
 
-// filter returns the matches among the topics.
 func (p Pattern) filter(topics []string) (matches []string) {
 	for _, topic := range topics {
 		if p.Match(topic) {

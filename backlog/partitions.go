@@ -137,7 +137,6 @@ func (p *topicPartitions) latestRate() (Measurement, time.Duration) {
 	return Unknown(ErrNoRate), 0
 }
 
-// longestInterval is the longest time between two consecutive answers.
 func (p *topicPartitions) longestInterval() (longest time.Duration) {
 	for i := 1; i < len(p.points); i++ {
 		longest = max(longest, p.points[i].at.Sub(p.points[i-1].at))
@@ -254,7 +253,6 @@ func (c partitionCounters) throttledUntil(now *SubscriptionSample) int64 {
 	}
 }
 
-// copyFrom copies the numbers that every answer has.
 func (c *partitionCounters) copyFrom(now *SubscriptionSample) {
 	c.present, c.unknownDelay = true, false
 	c.backlogEntries, c.delayed = now.BacklogEntries, now.DelayedMessages

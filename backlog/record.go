@@ -34,7 +34,6 @@ type topicState struct {
 	slow            slowAnswers
 }
 
-// subscriptionState is one tracked subscription of one topic.
 type subscriptionState struct {
 	tenants    tenants
 	bytes      int // owners that request the backlog in bytes
@@ -183,12 +182,10 @@ func (s *subscriptionState) recordExact(sample TopicSample, moved bool) {
 	}
 }
 
-// isNowhere reports whether no partition has the subscription.
 func isNowhere(answer []*SubscriptionSample) bool {
 	return !slices.ContainsFunc(answer, func(one *SubscriptionSample) bool { return one != nil })
 }
 
-// backlogEntries is the backlog of the subscription over all partitions.
 func backlogEntries(answer []*SubscriptionSample) (sum int64) {
 	for _, one := range answer {
 		if one != nil {
@@ -198,7 +195,6 @@ func backlogEntries(answer []*SubscriptionSample) (sum int64) {
 	return sum
 }
 
-// point sums the partitions of one subscription.
 func (s *subscriptionState) point(sample TopicSample, answer []*SubscriptionSample, meanBatch float64) point {
 	p := point{
 		at: sample.At, subType: NoType, countsUnacked: true, meanBatch: meanBatch, hasBytes: sample.Detail.Has(Bytes),

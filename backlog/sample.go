@@ -101,7 +101,6 @@ type TopicSample struct {
 	Uncounted error
 }
 
-// covers reports whether the request included the subscription.
 func (s TopicSample) covers(subscription string) bool {
 	return Request{Subscriptions: s.Subscriptions}.Wants(subscription)
 }
@@ -158,7 +157,6 @@ type SubscriptionSample struct {
 	MoreConsumers int
 }
 
-// consumerCount is the number of connected consumers.
 func (s *SubscriptionSample) consumerCount() int { return len(s.Consumers) + s.MoreConsumers }
 
 // ConsumerSample is one consumer of a subscription on one partition.

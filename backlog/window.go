@@ -79,7 +79,6 @@ type flow struct {
 	observed time.Duration
 }
 
-// add counts messages over a time.
 func (f *flow) add(messages int64, over time.Duration) {
 	f.messages += messages
 	f.observed += over

@@ -15,7 +15,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
-// reasonSubscriptionChanged is the reason of the event about a policy that names another subscription.
 const reasonSubscriptionChanged = "SubscriptionChanged"
 
 // maxNote is the longest text of an event that the API accepts, in bytes.

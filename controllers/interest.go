@@ -93,7 +93,6 @@ func relist[K comparable](lists map[K]map[types.NamespacedName]struct{}, in map[
 	}
 }
 
-// setQueue sets the queue of notify.
 func (i *interest) setQueue(queue priorityqueue.PriorityQueue[reconcile.Request]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -22,7 +22,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
 
-// reasonReplicasChangedExternally is the reason of the event about replicas that the policy did not decide.
 const reasonReplicasChangedExternally = "ReplicasChangedExternally"
 
 // lookUpTimeout bounds the lookup of a writer, which delays the decision.
@@ -101,7 +100,6 @@ func (w *writers) otherThanOurs(list string, writer plan.Writer, now time.Time) 
 	return writer
 }
 
-// reportManualScale reports who changed the target's replicas.
 func (r *PolicyReconciler) reportManualScale(ctx context.Context, observed plan.Observed) {
 	manual := plan.DetectManualScale(observed)
 	if manual == nil {

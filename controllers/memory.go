@@ -204,7 +204,6 @@ func (m *policyMemories) Records() iter.Seq[*metrics.Record] {
 	return slices.Values(records)
 }
 
-// count returns the number of policies that this process reconciles.
 func (m *policyMemories) count() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

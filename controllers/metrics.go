@@ -93,7 +93,6 @@ func newControllerMetrics(registerer prometheus.Registerer) *controllerMetrics {
 	return m
 }
 
-// resultOf is the result of a reconcile.
 func resultOf(observed plan.Observed, decision *policy.Decision, result plan.Result) string {
 	switch {
 	case observed.Paused() != "":

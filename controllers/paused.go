@@ -57,7 +57,6 @@ func allPausedChanged(lease types.NamespacedName) predicate.Predicate {
 	}
 }
 
-// everyPolicy enqueues all policies.
 func everyPolicy(reader client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		log.FromContext(ctx).Info("all policies are paused or resume", "annotation",

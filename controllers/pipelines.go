@@ -96,7 +96,6 @@ func (p *pipelines) upstream(key types.NamespacedName, consumed backlog.Subscrip
 	return sum
 }
 
-// forget drops what a policy's Function publishes.
 func (p *pipelines) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

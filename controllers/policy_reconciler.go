@@ -252,7 +252,6 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 // An idle process is alive, and so is one that does not lead.
 func (r *PolicyReconciler) Alive(now time.Time) error { return r.progress.alive(now) }
 
-// forget drops the state of a deleted policy.
 func (r *PolicyReconciler) forget(key types.NamespacedName) {
 	r.interest.follow(key, nil)
 	r.memories.forget(key)

@@ -56,7 +56,6 @@ func (o observer) observePrecedence(ctx context.Context, p *v1alpha1.Autoscaling
 	return nil
 }
 
-// staysToScale reports whether the policy scales and is not being deleted.
 func staysToScale(p *v1alpha1.AutoscalingPolicy) bool {
 	return p.Spec.Mode.IsAuto() && p.DeletionTimestamp == nil
 }

@@ -41,7 +41,6 @@ func newScalers(config ReconcilerConfig, counters *controllerMetrics) map[plan.S
 	return scalers
 }
 
-// scale writes the replicas to the target.
 func (a applier) scale(ctx context.Context, subject plan.Subject, replicas int32) error {
 	way := a.scalers[subject.Target.Scaling]
 	if way == nil {
@@ -66,7 +65,6 @@ func (m *controllerMetrics) scaled(ctx context.Context, subject plan.Subject, re
 	return nil
 }
 
-// subresource scales objects that have a scale subresource.
 type subresource struct {
 	client  client.Client
 	targets *target.Targets
@@ -102,7 +100,6 @@ func namingGrant(err error, kind string) error {
 	return fmt.Errorf("%w: set %s=true of the chart, or apply deploy/rbac/%s.yaml", err, value, file)
 }
 
-// replicasPatch sets spec.replicas and nothing else.
 func replicasPatch(replicas int32) client.Patch {
 	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
 }

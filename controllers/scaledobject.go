@@ -82,7 +82,6 @@ func (a applier) applyScaledObject(ctx context.Context, wanted *plan.ScaledObjec
 	}
 }
 
-// writeScaledObject returns the API server's result.
 func (a applier) writeScaledObject(ctx context.Context,
 	wanted *plan.ScaledObjectConfiguration,
 ) (*plan.LiveScaledObject, error) {

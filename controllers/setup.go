@@ -30,7 +30,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// controllerName names the controller in logs, events and controller-runtime's metrics.
 const controllerName = "autoscalingpolicy"
 
 const (
@@ -169,7 +168,6 @@ func newReconciler(mgr manager.Manager, config ReconcilerConfig, pods *informer.
 	return NewPolicyReconciler(config)
 }
 
-// index indexes policies and HorizontalPodAutoscalers by what they scale.
 func index(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, target.IndexScaleTarget, target.IndexPolicy)
 	if err != nil {
@@ -182,7 +180,6 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// watch registers the reconciler with its watches.
 func watch(
 	mgr manager.Manager,
 	reconciler *PolicyReconciler,
@@ -213,7 +210,6 @@ func watch(
 	return nil
 }
 
-// addPolicySets registers the reconciler of AutoscalingPolicySets.
 func addPolicySets(mgr manager.Manager, config Config, discovery cluster.Discovery) error {
 	reconciler, err := policyset.New(policyset.Config{
 		Client: mgr.GetClient(), Objects: mgr.GetCache(), Installed: discovery.Installed,

@@ -30,7 +30,6 @@ func (r *PolicyReconciler) reportFailure(ctx context.Context, observed plan.Obse
 	return r.report(ctx, observed, memory, nil, report.Failed(observed, why))
 }
 
-// record updates the series of a policy.
 func (m *controllerMetrics) record(observed plan.Observed, memory *policyMemory, decision *policy.Decision,
 	after v1alpha1.AutoscalingPolicyStatus,
 ) {

@@ -66,7 +66,6 @@ func (e *ExternalMetrics) ListAllExternalMetrics() []cma.ExternalMetricInfo {
 	return all
 }
 
-// selected returns the object that the selector names.
 func selected(selector labels.Selector) (kind described, name string, err error) {
 	wanted, exact := equalities(selector)
 	keys := slices.Sorted(maps.Keys(wanted))

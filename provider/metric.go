@@ -56,7 +56,6 @@ func (m metric) when(r backlog.Reading) (at time.Time, window time.Duration) {
 	return r.At, 0
 }
 
-// described is a kind of object with metrics.
 type described struct {
 	resource   schema.GroupResource
 	apiVersion string
@@ -85,7 +84,6 @@ func describedKinds() []described {
 	})
 }
 
-// describedResources lists them for messages.
 func describedResources() string {
 	var names []string
 	for _, kind := range describedKinds() {
@@ -94,7 +92,6 @@ func describedResources() string {
 	return strings.Join(names, ", ")
 }
 
-// serves reports whether the kind has the metric.
 func (d described) serves(m metric) bool { return d.isPolicy || !m.policyOnly() }
 
 // quantity returns the number in its served format.
@@ -119,7 +116,6 @@ func servedMetrics() []metric {
 	return slices.Concat([]metric{decision}, backlogMetrics(), rateMetrics(), consumerMetrics(), instanceMetrics())
 }
 
-// backlogMetrics are metrics of the backlog.
 func backlogMetrics() []metric {
 	return []metric{
 		{
@@ -166,7 +162,6 @@ func backlogMetrics() []metric {
 	}
 }
 
-// rateMetrics are message rates.
 func rateMetrics() []metric {
 	return []metric{
 		{

@@ -147,7 +147,6 @@ func respond[T any](ctx context.Context, c *CustomMetrics, work func(context.Con
 	return value, nil
 }
 
-// query is a validated request.
 type query struct {
 	kind      described
 	metric    metric
@@ -155,7 +154,6 @@ type query struct {
 	selector  *metav1.LabelSelector
 }
 
-// describe names an object for messages.
 func (q query) describe(name string) string {
 	return fmt.Sprintf("%s %q in namespace %q", q.kind.resource, name, q.namespace)
 }
@@ -190,7 +188,6 @@ func (c *CustomMetrics) query(namespace string, info cma.CustomMetricInfo, selec
 	return q, nil
 }
 
-// values returns the metric of every object with matching labels.
 func (c *CustomMetrics) values(q query, selector labels.Selector, now time.Time) (*custom_metrics.MetricValueList,
 	error,
 ) {
@@ -214,7 +211,6 @@ func (c *CustomMetrics) values(q query, selector labels.Selector, now time.Time)
 	return list, nil
 }
 
-// value returns the metric of one object.
 func (c *CustomMetrics) value(q query, name string, now time.Time) (*custom_metrics.MetricValue, error) {
 	read := c.signal
 	if q.metric.policyOnly() {
@@ -237,7 +233,6 @@ func (c *CustomMetrics) value(q query, name string, now time.Time) (*custom_metr
 	}, nil
 }
 
-// measured is a number with the time of its measurement.
 type measured struct {
 	number float64
 	at     time.Time
@@ -245,7 +240,6 @@ type measured struct {
 	windowSeconds *int64
 }
 
-// decision reads the desired replicas of a policy.
 func (c *CustomMetrics) decision(q query, name string, now time.Time) (measured, error) {
 	p, err := c.config.Policies.Policy(types.NamespacedName{Namespace: q.namespace, Name: name})
 	if err != nil {
@@ -261,7 +255,6 @@ func (c *CustomMetrics) decision(q query, name string, now time.Time) (measured,
 	return measured{number: float64(desired.Replicas), at: desired.MeasuredAt}, nil
 }
 
-// signal reads a measurement.
 func (c *CustomMetrics) signal(q query, name string, now time.Time) (measured, error) {
 	key := types.NamespacedName{Namespace: q.namespace, Name: name}
 	reading, err := c.config.Signals.Read(q.kind.resource, key, q.metric.detail, now)

@@ -283,7 +283,6 @@ func argument(command []string, name string) (string, error) {
 	return "", nil
 }
 
-// errQuoteOpen: a script cannot be split.
 var errQuoteOpen = errors.New("a quotation mark in its command is never closed")
 
 // splitWords splits a script into words as a shell does, with blanks, quotes and backslashes. It expands nothing, and

@@ -124,7 +124,6 @@ func (f Function) batchSubscription() backlog.Subscription {
 	)
 }
 
-// topics are the inputs as topics and patterns.
 func (f Function) topics() (topics []string, patterns []backlog.Pattern, err error) {
 	for _, text := range slices.Sorted(maps.Keys(f.Inputs)) {
 		if !f.Inputs[text].IsPattern {

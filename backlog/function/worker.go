@@ -75,7 +75,6 @@ func (c WorkerConfig) Function(kind Kind) (Function, error) {
 	return f, nil
 }
 
-// check returns what is missing or invalid.
 func (c WorkerConfig) check(kind Kind) error {
 	switch {
 	case c.Parallelism == nil:

@@ -29,14 +29,12 @@ const (
 
 var errCutOff = errors.New("its metrics are cut off")
 
-// identity identifies the instance of a series.
 type identity struct {
 	kind      kind
 	component string
 	instance  string
 }
 
-// tally has the values of one instance.
 type tally struct {
 	values    [quantities]float64
 	seen      [quantities]bool

@@ -56,13 +56,11 @@ func (s *Scraper) FetchInstances(ctx context.Context, workload string) (backlog.
 	return mergeAnswers(workload, at, answers)
 }
 
-// answer is the answer of one address.
 type answer struct {
 	samples []backlog.InstanceSample
 	err     error
 }
 
-// mergeAnswers merges all answers into one sample.
 func mergeAnswers(workload string, at time.Time, answers []answer) (backlog.InstancesSample, error) {
 	sample := backlog.InstancesSample{At: at}
 	var first error
@@ -86,7 +84,6 @@ func mergeAnswers(workload string, at time.Time, answers []answer) (backlog.Inst
 	}
 }
 
-// scrapeAll scrapes each address, and returns the answers in their order.
 func (s *Scraper) scrapeAll(ctx context.Context, addresses []backlog.InstanceAddress) []answer {
 	answers := make([]answer, len(addresses))
 	var group errgroup.Group
@@ -131,7 +128,6 @@ func (s *Scraper) scrapeTwice(ctx context.Context, address backlog.InstanceAddre
 	return receivedFirst(samples, again), nil
 }
 
-// scrapeOnce sends one request, and counts it.
 func (s *Scraper) scrapeOnce(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
 	start := time.Now()
 	samples, err := s.scrape(ctx, address)
@@ -139,7 +135,6 @@ func (s *Scraper) scrapeOnce(ctx context.Context, address backlog.InstanceAddres
 	return samples, err
 }
 
-// scrape reads the metrics of one process.
 func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
 	target, err := metricsURL(address.HostPort)
 	if err != nil {
@@ -317,7 +312,6 @@ func (s *Scraper) noAnswer(ctx context.Context, address backlog.InstanceAddress,
 	return newFault(backlog.ErrUnreachable, address, err, words)
 }
 
-// resultLabel is the label of the result in the metrics.
 func resultLabel(err error) string {
 	switch {
 	case err == nil:

@@ -22,7 +22,6 @@ const (
 	source   kind = "source"
 )
 
-// quantity is what a series counts.
 type quantity int
 
 const (
@@ -36,7 +35,6 @@ const (
 	quantities
 )
 
-// prefix of all series.
 const prefix = "pulsar_"
 
 // latency is the series of quantiles, which are not read.

@@ -122,7 +122,6 @@ func (l *line) recovered(one *slot) {
 	}
 }
 
-// release frees the place of a job.
 func (l *line) release(one *slot) {
 	t := one.turn
 	one.turn = nil

@@ -135,7 +135,6 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 }
 
-// updateSchedule updates the schedule with the jobs that are tracked and due.
 func (p *Poller) updateSchedule(s *schedule, now time.Time) {
 	p.lastTick.Store(now.UnixNano())
 	p.config.Store.Expire(now)

@@ -45,7 +45,6 @@ func laneOf(j backlog.Job) lane {
 	return lane{adminURL: j.Cluster.AdminURL, workloads: j.Kind == backlog.WorkloadKind}
 }
 
-// slot is one job in the schedule.
 type slot struct {
 	job      backlog.Job
 	tenants  []string
@@ -68,7 +67,6 @@ type slot struct {
 	stop     func()        // ends it
 }
 
-// slotState is the state of a slot.
 type slotState uint8
 
 const (
@@ -81,7 +79,6 @@ func newSchedule(pace pace) *schedule {
 	return &schedule{pace: pace, slots: map[backlog.Job]*slot{}, lines: map[lane]*line{}}
 }
 
-// apply updates the schedule with the changes.
 func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 	var soon []*slot
 	for _, c := range changes {
@@ -187,7 +184,6 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 	}
 }
 
-// enqueue adds due jobs to their lanes.
 func (s *schedule) enqueue(now time.Time) {
 	for one, due := s.timeline.Due(now); due; one, due = s.timeline.Due(now) {
 		s.timeline.Remove(&one.moment)
@@ -227,7 +223,6 @@ func (s *schedule) late(j backlog.Job, now time.Time) time.Duration {
 	return max(0, now.Sub(s.slots[j].due))
 }
 
-// finish records the result of a fetch.
 func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	one := s.slots[j]
 	s.lines[laneOf(j)].release(one)

@@ -34,7 +34,6 @@ const (
 // watched are the jobs of a topic's partitions.
 type watched map[backlog.Job]watching
 
-// watching is the state of a job that watches.
 type watching struct {
 	sees    bool  // new messages
 	refused error // why only a user can make it see them

@@ -63,7 +63,6 @@ func namespaceAddress(namespace backlog.Namespace) (address, error) {
 	})
 }
 
-// adminAddress completes an address with the cluster's admin URL.
 func adminAddress(cluster backlog.Cluster, a address) (address, error) {
 	base, err := parseBase(cluster.AdminURL)
 	if err != nil {
@@ -85,7 +84,6 @@ func parseBase(adminURL string) (*url.URL, error) {
 	return base, nil
 }
 
-// resource is the URL of a call on the resource.
 func (a address) resource(call callName, query string) string {
 	resource := a.base.Scheme + "://" + a.base.Host + a.path
 	if part := call.path(); part != "" {

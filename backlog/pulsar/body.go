@@ -64,7 +64,6 @@ func readError(resp *http.Response, shown *auth.Transport) errorAnswer {
 	return answer
 }
 
-// decodeReason returns the reason of Pulsar's ErrorData.
 func decodeReason(body []byte) (reason string, ok bool) {
 	var answer struct {
 		Reason *string `json:"reason"`
@@ -103,7 +102,6 @@ func plainJSONError(err error) error {
 	return err
 }
 
-// closingBody is a body with a function to call once when it is closed.
 type closingBody struct {
 	io.ReadCloser
 
@@ -197,7 +195,6 @@ func (a *answer) keep(bytes int) error {
 	}
 }
 
-// release returns the place.
 func (a *answer) release() {
 	a.decoding.Add(-int64(a.kept))
 	a.kept = 0

@@ -42,7 +42,6 @@ type breaker struct {
 	hosts perHost[health]
 }
 
-// health is the state of one host.
 type health struct {
 	// failures counts consecutive failures since the time in since.
 	failures int
@@ -55,7 +54,6 @@ type health struct {
 	probing bool
 }
 
-// openError is returned for a request that an open breaker blocks.
 type openError struct{ open *openState }
 
 func (e *openError) Error() string { return "the circuit breaker is open: " + e.open.cause }
@@ -129,7 +127,6 @@ func (p *permit) report(o outcome) *openState {
 	return p.host.state.count(o, p.probe, p.breaker.now())
 }
 
-// count opens or closes the breaker.
 func (h *health) count(o outcome, probe bool, now time.Time) *openState {
 	switch {
 	case o.kind == unknown:
@@ -156,7 +153,6 @@ func (h *health) count(o outcome, probe bool, now time.Time) *openState {
 	return h.open
 }
 
-// openHosts is the value of the gauge.
 func (b *breaker) openHosts() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -296,7 +292,6 @@ func attemptOf(ctx context.Context) *attempt {
 	return a
 }
 
-// record records the parts of an answer that outcome needs.
 func (h *hop) record(resp *http.Response) {
 	h.status = resp.StatusCode
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
@@ -304,7 +299,6 @@ func (h *hop) record(resp *http.Response) {
 	}
 }
 
-// retryable reports whether a second attempt may help.
 func (h *hop) retryable() bool {
 	return h.keptBroke || h.status == http.StatusBadGateway || h.status == http.StatusServiceUnavailable
 }
@@ -353,7 +347,6 @@ const (
 	failed
 )
 
-// outcome is the outcome of the last hop; err is the error of its connection.
 func (a *attempt) outcome(err error) outcome {
 	h := &a.hop
 	switch {
@@ -382,7 +375,6 @@ func unavailable(cause string, retryAfter time.Duration) outcome {
 	return outcome{kind: failed, reason: backlog.ErrUnavailable, cause: cause, retryAfter: retryAfter}
 }
 
-// withoutAnswer is the outcome of a request without a complete answer.
 func (a *attempt) withoutAnswer(err error) outcome {
 	switch {
 	case errors.Is(err, context.Canceled), a.hop.keptBroke, tlsCause(err) != "", errors.Is(err, http.ErrSchemeMismatch):

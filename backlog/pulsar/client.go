@@ -22,7 +22,6 @@ import (
 // retryPause gives a load balancer time to react; a poll is repeated within seconds anyway.
 const retryPause = 100 * time.Millisecond
 
-// client sends single calls to Pulsar's admin service.
 type client struct {
 	hosts          allowedHosts
 	authenticates  bool // with credentials of the program's own
@@ -40,7 +39,6 @@ type client struct {
 // decodeFunc decodes one good answer. answerFault converts its errors to faults.
 type decodeFunc func(io.Reader) error
 
-// form is the body of a change.
 type form struct {
 	contentType string
 	body        []byte
@@ -107,7 +105,6 @@ func (c *client) barred(cluster backlog.Cluster, u *url.URL) string {
 	}
 }
 
-// do implements get and put.
 func (e *exchange) do(ctx context.Context) error {
 	a := e.address
 	if why := e.barred(a.cluster, a.base); why != "" {
@@ -168,7 +165,6 @@ func (e *exchange) try(ctx context.Context, base *url.URL, direct bool) (*attemp
 	return a, err
 }
 
-// send sends the request through the chain, and reads the answer.
 func (e *exchange) send(ctx context.Context, a *attempt, resource string, direct bool) error {
 	req, err := e.request(ctx, resource)
 	if err != nil {
@@ -195,7 +191,6 @@ func (e *exchange) send(ctx context.Context, a *attempt, resource string, direct
 	}
 }
 
-// request is a GET, or a PUT of the change.
 func (e *exchange) request(ctx context.Context, resource string) (*http.Request, error) {
 	method, body := http.MethodGet, io.Reader(http.NoBody)
 	if e.change != nil {
@@ -214,7 +209,6 @@ func (e *exchange) request(ctx context.Context, resource string) (*http.Request,
 	return req, nil
 }
 
-// read reads the answer.
 func (e *exchange) read(a *attempt, resp *http.Response) error {
 	u := resp.Request.URL
 	switch {
@@ -236,7 +230,6 @@ func (e *exchange) read(a *attempt, resp *http.Response) error {
 	return statusFault(e.address, u, failed, e.credentials)
 }
 
-// readAnswer decodes an answer with status 200.
 func (e *exchange) readAnswer(a *attempt, resp *http.Response) error {
 	u := resp.Request.URL
 	if !isJSON(resp) {
@@ -264,7 +257,6 @@ func (e *exchange) readAnswer(a *attempt, resp *http.Response) error {
 	}
 }
 
-// fault is the fault of a request without an answer, by the error of the chain.
 func (e *exchange) fault(a *attempt, err error) error {
 	var reason *backlog.ReasonError
 	var open *openError

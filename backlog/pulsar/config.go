@@ -114,7 +114,6 @@ func New(config Config) (*Source, error) {
 	}, nil
 }
 
-// auth is the configuration of the credentials; requests with them use the chain.
 func (c *Config) auth(chain chain, m *metrics) auth.Config {
 	return auth.Config{
 		Own: auth.Own{
@@ -130,7 +129,6 @@ func (c *Config) auth(chain chain, m *metrics) auth.Config {
 	}
 }
 
-// dialer opens connections.
 func (c *Config) dialer() reader.Dial {
 	if c.dial != nil {
 		return c.dial

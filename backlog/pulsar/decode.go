@@ -25,7 +25,6 @@ func decodePartitions(r io.Reader) (int, error) {
 	return partitionCount(partitions)
 }
 
-// readMetadata reads the number of partitions of a PartitionedTopicMetadata.
 func readMetadata(s *scanner) (partitions number, err error) {
 	return field(s, "partitions", "the number of partitions")
 }

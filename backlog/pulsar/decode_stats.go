@@ -41,7 +41,6 @@ type (
 	}
 )
 
-// statsDecoder reads the state of topics.
 type statsDecoder struct {
 	*scanner
 	request backlog.Request

@@ -101,7 +101,6 @@ func noCredentials(a address, cause error) error {
 	return f
 }
 
-// errFewerPartitions marks an answer with fewer partitions than known.
 var errFewerPartitions = errors.New("fewer partitions than known")
 
 // errServerError marks a 5xx that the request itself may cause. 502 and 503 are excluded: they concern the broker or
@@ -127,7 +126,6 @@ func (e errorAnswer) subject(a address, host string) string {
 	}
 }
 
-// statusFault is the fault for a status other than 200.
 func statusFault(a address, u *url.URL, s errorAnswer, shown *auth.Transport) error {
 	subject := s.subject(a, u.Host)
 	switch {
@@ -157,7 +155,6 @@ func statusFault(a address, u *url.URL, s errorAnswer, shown *auth.Transport) er
 	}
 }
 
-// absentFault is the fault for a 404 in Pulsar's JSON.
 func absentFault(a address, s errorAnswer, subject string) error {
 	if strings.HasPrefix(s.reason, "Subscription not found") { // of a segment
 		return backlog.Errorf(backlog.ErrSubscriptionNotFound, "%s", subject)
@@ -165,7 +162,6 @@ func absentFault(a address, s errorAnswer, subject string) error {
 	return backlog.Errorf(a.absent, "%s: %s", subject, a.remedy)
 }
 
-// refusal is the fault for 401 and 403.
 func refusal(a address, u *url.URL, s errorAnswer, shown *auth.Transport) error {
 	subject := s.subject(a, u.Host)
 	switch {
@@ -187,7 +183,6 @@ type incompleteError struct {
 
 func (e incompleteError) Error() string { return e.text }
 
-// answerFault is the fault for a 200 with an invalid body.
 func answerFault(a address, u *url.URL, err error) error {
 	var partial incompleteError
 	var long backlog.TooLongError
@@ -286,7 +281,6 @@ func refusedChange(a address, u *url.URL, s errorAnswer) error {
 	}
 }
 
-// transportCause describes in a few words why there was no answer.
 func transportCause(err error, limit time.Duration) string {
 	if text := tlsCause(err); text != "" {
 		return text

@@ -37,7 +37,6 @@ type limiter struct {
 	inFlight, waiting int
 }
 
-// hostLimit is the limit of one host.
 type hostLimit struct {
 	// slots has one token for each active request.
 	slots chan struct{}
@@ -100,7 +99,6 @@ func (l *limiter) done(host *hostState[hostLimit], counted *int) {
 	*counted--
 }
 
-// wait waits for a slot and then for the rate.
 func (h hostLimit) wait(ctx context.Context) error {
 	select {
 	case h.slots <- struct{}{}:

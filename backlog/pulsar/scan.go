@@ -298,7 +298,6 @@ type number struct {
 	present bool
 }
 
-// integer reads an integer or null.
 func (s *scanner) integer(name string) (number, error) {
 	raw, err := s.literal(name, "0")
 	if raw == nil || err != nil {

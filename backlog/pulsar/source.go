@@ -88,7 +88,6 @@ func disagrees(err error) bool {
 	return errors.Is(err, backlog.ErrTopicNotFound) || errors.Is(err, errFewerPartitions)
 }
 
-// partitions reads the number of partitions of the topic and caches it.
 func (s *Source) partitions(ctx context.Context, topic backlog.Topic, a address) (count int, err error) {
 	err = s.client.get(ctx, a, callPartitions, "", func(r io.Reader) (err error) {
 		count, err = decodePartitions(r)
@@ -303,7 +302,6 @@ func (s *Source) List(ctx context.Context, namespace backlog.Namespace, add func
 	return nil
 }
 
-// listing decodes the topics of a namespace.
 type listing struct {
 	prefix []byte
 	add    func(topic string)

@@ -69,7 +69,6 @@ func (w *Worker) Describe(ctx context.Context, component function.Component) (co
 	return describe(f, component, parallelism)
 }
 
-// configuration reads the configuration of the component, and its parallelism.
 func (w *Worker) configuration(ctx context.Context, a address, component function.Component) (
 	f function.Function, parallelism int, err error,
 ) {
@@ -179,7 +178,6 @@ func badComponentName(c function.Component) error {
 	return backlog.Errorf(backlog.ErrUnsupported, "%q must look like tenant/namespace/name", backlog.Quote(c.FullName()))
 }
 
-// decodeConfig reads the configuration of the component, and its parallelism.
 func decodeConfig(r io.Reader, component function.Component) (f function.Function, parallelism int, err error) {
 	var answer function.WorkerConfig
 	if err := decodeJSON(r, &answer); err != nil {
@@ -232,7 +230,6 @@ func newWorkerLimits(now func() time.Time) *workerLimits {
 	}
 }
 
-// do sends the request at its turn.
 func (l *workerLimits) do(ctx context.Context, a address, request func() error) error {
 	release, err := l.limiter.acquire(ctx, a.base)
 	if err != nil {

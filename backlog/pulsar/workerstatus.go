@@ -54,7 +54,6 @@ type instanceAnswer struct {
 	SourceExceptions   *int64 `json:"numSourceExceptions"`
 }
 
-// check returns what is missing or invalid.
 func (a statusAnswer) check() error {
 	switch {
 	case a.NumInstances == nil:

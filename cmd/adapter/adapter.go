@@ -130,7 +130,6 @@ func (a *adapter) runManager(ctx context.Context) error {
 	return nil
 }
 
-// readyChecks are the checks of /readyz.
 func (a *adapter) readyChecks() []healthz.HealthChecker {
 	return []healthz.HealthChecker{
 		healthz.NamedCheck("informers-synced", func(*http.Request) error {
@@ -164,7 +163,6 @@ func (w fencedWorker) SetParallelism(ctx context.Context, component function.Com
 	return w.LateWorker.SetParallelism(ctx, component, instances)
 }
 
-// registerMetrics registers the metrics of the program itself.
 func (a *adapter) registerMetrics(registerer prometheus.Registerer) {
 	registerer.MustRegister(program.BuildInfo())
 	promauto.With(registerer).NewGaugeFunc(prometheus.GaugeOpts{
@@ -177,7 +175,6 @@ func (a *adapter) registerMetrics(registerer prometheus.Registerer) {
 	})
 }
 
-// leads reports whether this replica holds the Lease.
 func (a *adapter) leads() bool {
 	select {
 	case <-a.manager.Elected():

@@ -93,7 +93,6 @@ func NewOptions() *Options {
 	}
 }
 
-// sections returns all flags in the order of the help text.
 func (o *Options) sections() []flags.Section {
 	return []flags.Section{
 		{Title: "Pulsar", Add: o.addPulsarFlags},

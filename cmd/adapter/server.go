@@ -34,7 +34,6 @@ import (
 // one occupy a worker of the HorizontalPodAutoscaler controller for as long.
 const requestTimeout = 5 * time.Second
 
-// serverConfig configures newServer.
 type serverConfig struct {
 	Options *Options
 	// Metrics serves the custom metrics API.

@@ -65,7 +65,6 @@ func newBench(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// benchRunOptions are the flags of kubectl pap bench run.
 type benchRunOptions struct {
 	cluster        clusterFlags
 	access         run.Access
@@ -138,7 +137,6 @@ func (o *benchRunOptions) run(ctx context.Context, streams genericiooptions.IOSt
 	}
 }
 
-// validate validates the flags.
 func (o *benchRunOptions) validate() error {
 	switch {
 	case o.scenario == "":
@@ -155,7 +153,6 @@ func (o *benchRunOptions) validate() error {
 	}
 }
 
-// config reads the scenario and its load.
 func (o *benchRunOptions) config() (run.Config, error) {
 	if err := o.validate(); err != nil {
 		return run.Config{}, err
@@ -188,7 +185,6 @@ func (o *benchRunOptions) check(s scenario.Scenario) error {
 	}
 }
 
-// write writes the result in the requested formats.
 func (o *benchRunOptions) write(result run.Result, streams genericiooptions.IOStreams) error {
 	if o.html != "" {
 		if err := result.Page().File(o.html); err != nil {
@@ -198,7 +194,6 @@ func (o *benchRunOptions) write(result run.Result, streams genericiooptions.IOSt
 	return o.output.write(streams.Out, result, result.Text)
 }
 
-// benchCleanOptions are the flags of kubectl pap bench clean.
 type benchCleanOptions struct {
 	cluster  clusterFlags
 	access   run.Access

@@ -68,7 +68,6 @@ const checkExample = `  # After helm install
   # In a pipeline, the errors and warnings only
   kubectl pap check -f policy.yaml --yes -o json | jq '.items[] | select(.result == "error" or .result == "warning")'`
 
-// checkOptions are the flags of kubectl pap check.
 type checkOptions struct {
 	cluster          clusterFlags
 	output           outputFlag
@@ -142,7 +141,6 @@ func (o *checkOptions) run(ctx context.Context, args []string, streams genericio
 	return o.write(streams.Out, checklist{"POLICY", p.Namespace + "/" + p.Name, c.policy(ctx, &p, mode)})
 }
 
-// validate validates the arguments and flags.
 func (o *checkOptions) validate(args []string) error {
 	subjects := len(args)
 	for _, isSet := range []bool{o.file != "", o.install} {
@@ -162,7 +160,6 @@ func (o *checkOptions) validate(args []string) error {
 	}
 }
 
-// checkResult is the result of a check.
 type checkResult string
 
 const (
@@ -188,7 +185,6 @@ func unreadable(check, permission string, err error) checked {
 	return checked{check, resultUnknown, "", fmt.Sprintf("reading it failed: %s", err)}
 }
 
-// checklist has the checks of something.
 type checklist struct {
 	title, note string
 	Checks      []checked `json:"items"`
@@ -256,7 +252,6 @@ func (o *checkOptions) tryOut(ctx context.Context, kube client.Client, namespace
 	return p, file.Spec.Mode, err
 }
 
-// trial is the policy to create.
 func (o *checkOptions) trial(file v1alpha1.AutoscalingPolicy, namespace string) (v1alpha1.AutoscalingPolicy, error) {
 	p := v1alpha1.AutoscalingPolicy{
 		ObjectMeta: metav1.ObjectMeta{

@@ -67,7 +67,6 @@ func (c checker) policy(ctx context.Context, p *v1alpha1.AutoscalingPolicy, mode
 	return append(list, verdict...)
 }
 
-// definition checks a CRD.
 func (c checker) definition(ctx context.Context, resource string) checked {
 	check, version := "CRD "+resource, v1alpha1.GroupVersion().Version
 	var crd apiextensionsv1.CustomResourceDefinition
@@ -101,7 +100,6 @@ func (c checker) definition(ctx context.Context, resource string) checked {
 	return checked{check, resultOK, "", "version " + version + " is served"}
 }
 
-// deployment checks that replicas of the adapter run.
 func (c checker) deployment(ctx context.Context) checked {
 	const check = "adapter"
 	var d appsv1.Deployment

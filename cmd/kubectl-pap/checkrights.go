@@ -34,7 +34,6 @@ func (r right) String() string {
 	return r.verb + " " + resource
 }
 
-// fix is how to grant it.
 func (r right) fix() string {
 	if r.value == "" {
 		return "upgrade the chart, or apply deploy/rbac/" + r.file
@@ -75,7 +74,6 @@ func allRights() []right {
 	}
 }
 
-// policyRights are what the adapter needs to carry out a policy.
 func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) []right {
 	var needed []right
 	ref := spec.ScaleTargetRef

@@ -81,7 +81,6 @@ func (c statusCheck) checks() []checked {
 		c.of("objective", v1alpha1.ConditionObjectiveMet, resultWarning))
 }
 
-// adapter is whether the adapter has read the policy.
 func (c statusCheck) adapter() checked {
 	const check = "adapter"
 	ready, seen := c.condition(v1alpha1.ConditionReady), c.policy.Status.ObservedGeneration

@@ -53,7 +53,6 @@ const explainExample = `  # The last decision of policy resize
   # What holds the replicas, for a script
   kubectl pap explain resize -o json | jq '.decided.heldBy.reason'`
 
-// explainOptions are the flags of kubectl pap explain.
 type explainOptions struct {
 	cluster    clusterFlags
 	output     outputFlag
@@ -154,7 +153,6 @@ func (c clusterFlags) completeName(command *cobra.Command, args []string,
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// mostEvents of a policy are shown.
 const mostEvents = 20
 
 // parseTime parses a time, or how long ago it was.
@@ -195,7 +193,6 @@ func eventsOf(ctx context.Context, from client.Reader, p *v1alpha1.AutoscalingPo
 	return shown, nil
 }
 
-// began is when an event was first reported.
 func began(e corev1.Event) time.Time {
 	if !e.EventTime.IsZero() {
 		return e.EventTime.Time
@@ -203,7 +200,6 @@ func began(e corev1.Event) time.Time {
 	return e.FirstTimestamp.Time
 }
 
-// recorded is what the series of the policy say about a time.
 func (o *explainOptions) recorded(ctx context.Context, p *v1alpha1.AutoscalingPolicy, at time.Time) (*recorded, error) {
 	server, err := o.prometheus.server()
 	if err != nil {

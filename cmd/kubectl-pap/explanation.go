@@ -196,7 +196,6 @@ func ofNow(p *v1alpha1.AutoscalingPolicy, now time.Time) explanation {
 	return e
 }
 
-// changes are what would give another number of replicas.
 func (e explanation) changes() (all []change) {
 	add := func(what, how string) { all = append(all, change{what, how}) }
 	switch by := e.Decided.LimitedBy; by {
@@ -258,7 +257,6 @@ func attention(conditions []metav1.Condition) (all []metav1.Condition, unchecked
 	return all, unchecked
 }
 
-// asItShould reports whether a condition needs no attention.
 func asItShould(c metav1.Condition) bool {
 	switch c.Type {
 	case v1alpha1.ConditionScalingLimited, v1alpha1.ConditionStalled:

@@ -17,7 +17,6 @@ import (
 	decide "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// text is the explanation in lines of at most width columns.
 func (e explanation) text(width int) string {
 	sections := []section{e.policySection()}
 	if e.lastDecision != nil {
@@ -281,13 +280,11 @@ func decimal(value *float64) string {
 	return known(value, func(d float64) string { return strconv.FormatFloat(d, 'g', 4, 64) })
 }
 
-// section is a part of an explanation.
 type section struct {
 	title, note string
 	lines       []line
 }
 
-// line is a labelled text.
 type line struct{ label, text string }
 
 func (s *section) add(label, format string, args ...any) {

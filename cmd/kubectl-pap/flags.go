@@ -49,7 +49,6 @@ func (c clusterFlags) addTo(flags *pflag.FlagSet) {
 	clientcmd.BindOverrideFlags(c.overrides, flags, names)
 }
 
-// addNamespace adds the namespace of existing objects.
 func (c clusterFlags) addNamespace(flags *pflag.FlagSet, usage string) {
 	flags.StringVarP(&c.overrides.Context.Namespace, clientcmd.FlagNamespace, "n", "", usage)
 }
@@ -108,7 +107,6 @@ type outputFlag struct {
 	forms []string
 }
 
-// addTo adds the flag, with the formats of the command.
 func (o *outputFlag) addTo(command *cobra.Command, usage string, forms ...string) {
 	o.forms = forms
 	command.Flags().VarP(o, "output", "o", "Output format: "+usage)
@@ -214,7 +212,6 @@ func parseRate(text string) (float64, error) {
 	return value, nil
 }
 
-// serverOptions are the flags for a Prometheus.
 type serverOptions struct {
 	url, tokenFile, username, passwordFile, caFile string
 }
@@ -227,7 +224,6 @@ func (o *serverOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.caFile, "prometheus-ca-file", "", "PEM file of the authority that signed Prometheus' certificate.")
 }
 
-// periodOptions are the flags for a Prometheus and a period.
 type periodOptions struct {
 	serverOptions
 
@@ -266,7 +262,6 @@ func (o *loadOptions) add(f *pflag.FlagSet) {
 		"deployment/NAME. Default: from the target of the policy.")
 }
 
-// read reads the history of a policy's target.
 func (o *loadOptions) read(ctx context.Context, policy v1alpha1.AutoscalingPolicy,
 	maxGap time.Duration,
 ) (history.History, error) {
@@ -291,7 +286,6 @@ func (o *loadOptions) read(ctx context.Context, policy v1alpha1.AutoscalingPolic
 	return read, nil
 }
 
-// times returns the period.
 func (o *periodOptions) times(now time.Time) (from, to time.Time, err error) {
 	since, err := model.ParseDuration(o.since)
 	if err != nil || since <= 0 {
@@ -306,7 +300,6 @@ func (o *periodOptions) times(now time.Time) (from, to time.Time, err error) {
 	return to.Add(-time.Duration(since)), to, nil
 }
 
-// override applies the flags to the policy's target.
 func (o *loadOptions) override(f history.Function) (history.Function, error) {
 	if len(o.topics) > 0 {
 		f.Topics, f.TopicsPattern = o.topics, ""

@@ -26,7 +26,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
 )
 
-// newRoot is kubectl pap with its commands.
 func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-pap",
@@ -49,7 +48,6 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	return root
 }
 
-// writeJSON writes a value for programs.
 func writeJSON(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")

@@ -68,7 +68,6 @@ const (
 	fromFunctionMesh = "function-mesh"
 )
 
-// migrateOptions are the flags of kubectl pap migrate.
 type migrateOptions struct {
 	cluster    clusterFlags
 	output     outputFlag
@@ -96,7 +95,6 @@ func newMigrate(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// check validates the flags.
 func (o *migrateOptions) check() error {
 	switch {
 	case !slices.Contains([]string{fromAll, fromKEDA, fromHPA, fromFunctionMesh}, o.from):
@@ -169,7 +167,6 @@ func reportUntranslated(out io.Writer, problems []migrate.Problem) error {
 	return fmt.Errorf("%d problems have no counterpart in a policy: see above", len(problems))
 }
 
-// inventory reads what scales today.
 type inventory struct {
 	kube client.Reader
 	// namespace is empty for all.

@@ -23,10 +23,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
-// fieldOwner owns the fields that the command writes.
 const fieldOwner = client.FieldOwner("kubectl-pap")
 
-// mover does the next step of each target.
 type mover struct {
 	kube client.Client
 	in   *bufio.Reader
@@ -55,7 +53,6 @@ func (m mover) ask(question string) (bool, error) {
 	return confirmed(m.in, m.out, question)
 }
 
-// create creates all policies and sets in mode Recommend.
 func (m mover) create(ctx context.Context, moves []migrate.Move) error {
 	if len(moves) == 0 {
 		return nil

@@ -34,7 +34,6 @@ const (
 	resourceSet    = "paps"
 )
 
-// patch sets the mode.
 func (g governor) patch(mode v1alpha1.Mode) string {
 	if g.resource == resourceSet {
 		return fmt.Sprintf(`{"spec":{"template":{"spec":{"mode":"%s"}}}}`, mode)
@@ -51,7 +50,6 @@ func (g governor) undoCommand() string {
 	return fmt.Sprintf("kubectl -n %s delete %s %s", g.namespace, g.resource, g.name)
 }
 
-// governorOf is what a move creates.
 func governorOf(m migrate.Move) governor {
 	if m.Set != nil {
 		return governor{resourceSet, m.Set.Namespace, m.Set.Name}
@@ -119,7 +117,6 @@ func removal(o migrate.Origin) string {
 	}
 }
 
-// leftToDelete names what is left in manifests.
 func leftToDelete(g begunBy) string {
 	var left []string
 	for i := range g.policies {
@@ -189,7 +186,6 @@ func writeMoves(out io.Writer, result migrate.Result) error {
 	return err
 }
 
-// moveObject is the policy or the set.
 func moveObject(m migrate.Move) client.Object {
 	if m.Set != nil {
 		return m.Set
@@ -293,7 +289,6 @@ func wrapComment(text, prefix string, width int) string {
 	return output.Wrap(text, prefix, next, width) + "\n"
 }
 
-// namespacesOf are the namespaces of moves, sorted.
 func namespacesOf(result migrate.Result) (all []string) {
 	for _, m := range result.Moves {
 		all = append(all, m.Namespace())

@@ -47,7 +47,6 @@ const planExample = `  # The last week of policy resize
   kubectl pap plan resize --prometheus http://localhost:9090 -o json \
     | jq '[.items[] | select(.replicaHoursPerDay.expected <= 100)] | first.latencyObjectiveSeconds'`
 
-// planOptions are the flags of kubectl pap plan.
 type planOptions struct {
 	modelOptions
 

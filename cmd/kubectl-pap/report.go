@@ -64,7 +64,6 @@ const reportExample = `  # The last 30 days of all policies
   # October, for a spreadsheet
   kubectl pap report -A --since 31d --until 2026-11-01T00:00:00Z -o csv --prometheus http://localhost:9090`
 
-// reportOptions are the flags of kubectl pap report.
 type reportOptions struct {
 	cluster    clusterFlags
 	output     outputFlag

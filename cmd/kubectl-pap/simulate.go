@@ -66,7 +66,6 @@ const (
 	objectiveFlag   = "latency-objective"
 )
 
-// simulateOptions are the flags of kubectl pap simulate.
 type simulateOptions struct {
 	modelOptions
 

@@ -55,7 +55,6 @@ const topExample = `  # The policies of the current namespace
   # The policies with messages that wait longer than the objective
   kubectl pap top -A -o json | jq -r '.items[] | select(.waitPercent > 100) | .namespace + "/" + .name'`
 
-// topOptions are the flags of kubectl pap top.
 type topOptions struct {
 	cluster  clusterFlags
 	output   outputFlag
@@ -135,7 +134,6 @@ func (o *topOptions) run(ctx context.Context, out io.Writer) error {
 	return watched.draw(ctx, &screen{out: out, table: o.table()})
 }
 
-// selection validates the flags.
 func (o *topOptions) selection() (selection, error) {
 	if o.watch && (o.output.form == formJSON || o.output.form == formYAML) {
 		return selection{}, errors.New("--watch draws a table: leave out --output, or set it to wide")
@@ -152,7 +150,6 @@ func (o *topOptions) table() topTable {
 	return topTable{namespaces: *o.cluster.all, wide: o.output.form == formWide}
 }
 
-// write writes the policies once.
 func (o *topOptions) write(out io.Writer, policies []v1alpha1.AutoscalingPolicy, now time.Time) error {
 	rows := topRows(policies)
 	return o.output.write(out, map[string][]topRow{"items": rows}, func(int) string {
@@ -189,7 +186,6 @@ type topRow struct {
 	paused bool
 }
 
-// measured are the signals of a policy.
 type measured struct {
 	MeasuredAt                 *metav1.Time       `json:"measuredAt,omitempty"`
 	ReadyMessages              *int64             `json:"readyMessages,omitempty"`
@@ -229,7 +225,6 @@ func rateOf(r *v1alpha1.Rate) *float64 {
 	return new(float64(r.MilliValue()) / thousandths)
 }
 
-// topRows are the rows of the policies, worst first.
 func topRows(policies []v1alpha1.AutoscalingPolicy) []topRow {
 	rows := make([]topRow, len(policies))
 	for i := range policies {

@@ -128,7 +128,6 @@ func (s *screen) text(rows []topRow, width, height int, now time.Time) string {
 	return text
 }
 
-// summary counts the policies.
 func summary(rows []topRow) string {
 	var count [rankPaused + 1]int
 	for _, row := range rows {
@@ -163,7 +162,6 @@ func bar(r topRow) rune {
 	return bars[min(last, int(*r.WaitPercent*float64(last)/100))]
 }
 
-// watched are policies that an informer watches. It repeats a watch that fails.
 type watched struct {
 	selection
 	cache    cache.Cache
@@ -230,7 +228,6 @@ func (w *watched) draw(ctx context.Context, s *screen) error {
 	return group.Wait()
 }
 
-// unknown is the cell of an unknown value.
 const unknown = output.Unknown
 
 const (
@@ -240,7 +237,6 @@ const (
 	columnGap = 2
 )
 
-// topTable is the form of the list.
 type topTable struct {
 	// namespaces is true if names are shown with their namespace.
 	namespaces, wide bool
@@ -312,7 +308,6 @@ func cut(rows [][]string, width int) [][]string {
 	return rows
 }
 
-// shortened is a text of at most length characters.
 func shortened(text string, length int) string {
 	runes := []rune(text)
 	if len(runes) <= length {
@@ -330,7 +325,6 @@ func short(seconds float64) string {
 	return duration.HumanDuration(d)
 }
 
-// ago is the age of something.
 func ago(at, now time.Time) string { return duration.HumanDuration(max(0, now.Sub(at))) }
 
 // cell is that of a value, which may be unknown.

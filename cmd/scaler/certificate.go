@@ -88,7 +88,6 @@ func (o *Options) checkCertificate() []error {
 	return p
 }
 
-// client is the Secret for KEDA.
 func (c CertificateOptions) client() types.NamespacedName {
 	namespace, name, _ := strings.Cut(c.Client, "/")
 	return types.NamespacedName{Namespace: namespace, Name: name}
@@ -106,7 +105,6 @@ func (c CertificateOptions) setup(mgr ctrl.Manager, namespace string) (*serving.
 	})
 }
 
-// content is the TLS material for connections of KEDA.
 func content(certificate *serving.Certificate) (keda.TLSContent, error) {
 	shown, key := certificate.CurrentCertKeyContent()
 	return keda.TLSContent{

@@ -60,7 +60,6 @@ func NewOptions() *Options {
 	}
 }
 
-// sections returns all flags in the order of the help text.
 func (o *Options) sections() []flags.Section {
 	return []flags.Section{
 		{Title: "Serving KEDA", Add: o.addServingFlags},

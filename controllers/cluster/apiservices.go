@@ -77,7 +77,6 @@ type apiService struct {
 	} `json:"spec"`
 }
 
-// newAPIService is an empty object to read into.
 func newAPIService() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})

@@ -218,7 +218,6 @@ func (k *kindDiscovery) notify(ctx context.Context) error {
 	}
 }
 
-// release ends the wait for the first check.
 func (k *kindDiscovery) release() {
 	if !k.released {
 		k.released = true

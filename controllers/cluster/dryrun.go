@@ -15,7 +15,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// dryRunTimeout bounds one dry run.
 const dryRunTimeout = 5 * time.Second
 
 // creator creates objects. It must not wait until the cache has them: a dry run creates none.

@@ -42,7 +42,6 @@ func newCapabilityMetrics(registerer prometheus.Registerer) *capabilityMetrics {
 	}
 }
 
-// probed records a dry run.
 func (m *capabilityMetrics) probed(took time.Duration, err error) {
 	result := probeDone
 	if err != nil {
@@ -52,7 +51,6 @@ func (m *capabilityMetrics) probed(took time.Duration, err error) {
 	m.duration.Observe(took.Seconds())
 }
 
-// show sets the gauges.
 func (m *capabilityMetrics) show(k known) {
 	for _, row := range k.rows() {
 		switch {
@@ -66,7 +64,6 @@ func (m *capabilityMetrics) show(k known) {
 	}
 }
 
-// capabilityRow is one capability for logs and metrics.
 type capabilityRow struct {
 	capability, text string
 	// can is nil while unknown.

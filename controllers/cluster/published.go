@@ -51,7 +51,6 @@ func watchPublished(mgr manager.Manager, kind string, installed func(string) boo
 	return s, nil
 }
 
-// available reports whether objects of the kind can be read and created.
 func (s *published) available() bool { return s.installed(s.kind) && !s.gone.Load() }
 
 // NeedLeaderElection is false: a new leader needs the result.

@@ -14,7 +14,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// enqueueAll enqueues every policy.
 func (c *Capabilities) enqueueAll(ctx context.Context, logger logr.Logger,
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) {

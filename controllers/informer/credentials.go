@@ -151,7 +151,6 @@ func secretReads(p target.CredentialPlan) [4]secretKey {
 	}
 }
 
-// read reads the Secrets of a plan.
 func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (found backlog.Credentials, err error) {
 	var contents [4]secretContent
 	for i, read := range secretReads(plan) {

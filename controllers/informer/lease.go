@@ -90,7 +90,6 @@ func (d *DecisionMaker) follow(ctx context.Context, informers cache.Informers) e
 	return nil
 }
 
-// observe records the current Lease.
 func (d *DecisionMaker) observe(object any) {
 	lease, ok := object.(*coordinationv1.Lease)
 	if !ok || lease.Namespace != d.config.Lease.Namespace || lease.Name != d.config.Lease.Name {
@@ -114,7 +113,6 @@ func (d *DecisionMaker) observe(object any) {
 	d.seen.Store(after)
 }
 
-// forget records that the Lease was deleted.
 func (d *DecisionMaker) forget(object any) {
 	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
@@ -125,7 +123,6 @@ func (d *DecisionMaker) forget(object any) {
 	}
 }
 
-// silenceError is why no controller decides.
 type silenceError struct {
 	text  string
 	since time.Time

@@ -77,7 +77,6 @@ func podTransform() toolscache.TransformFunc {
 	}
 }
 
-// indexPod is the function of the index.
 func indexPod(object any) ([]string, error) {
 	if pod, ok := object.(*instancePod); ok && pod.workload.Value() != "" {
 		return []string{pod.workload.Value()}, nil
@@ -230,7 +229,6 @@ func (p *instancePod) started() (start policy.PodStart, ran bool) {
 	}, true
 }
 
-// withStart adds a start to the newest ones.
 func withStart(starts []policy.PodStart, one policy.PodStart) []policy.PodStart {
 	place, _ := slices.BinarySearchFunc(starts, one, newestFirst)
 	if place == policy.MostStarts {

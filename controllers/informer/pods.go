@@ -66,7 +66,6 @@ type Pods struct {
 	unknown error
 }
 
-// podWatch is the informer of one selector.
 type podWatch struct {
 	pods   toolscache.Indexer
 	run    func(context.Context)

@@ -162,7 +162,6 @@ func (p *Pods) probe(ctx context.Context) error {
 	return nil
 }
 
-// podSelection is a selector in a namespace.
 type podSelection struct{ namespace, selector string }
 
 // selectedPods is the health of selected pods, or why it is unknown.

@@ -18,7 +18,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// resolve finds the subscription of a key and begins to track it.
 func (s *Signals) resolve(ctx context.Context, k signalKey) {
 	timed, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()

@@ -21,7 +21,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// scales reads scale subresources of any kind.
 type scales struct {
 	client client.Client
 	// resources lists the resources of a group and version at the API server.

@@ -44,7 +44,6 @@ type secretKey struct {
 	required bool
 }
 
-// secretContent has the values of the keys.
 type secretContent [3]string
 
 // maxSecretValue exceeds any key or bundle of certificates; it bounds the cache.

@@ -162,7 +162,6 @@ func NewTargets(mgr manager.Manager, discovery cluster.Discovery, config target.
 	return credentials, targets, err
 }
 
-// notifyOfPolicies calls notify for each event of the watch of policies.
 func notifyOfPolicies(ctx context.Context, informers cache.Informers, notify func(types.NamespacedName)) error {
 	if notify == nil {
 		return nil

@@ -86,7 +86,6 @@ func (k signalKey) String() string {
 	}
 }
 
-// owner of the tracking in the store.
 func (k signalKey) owner() string {
 	switch {
 	case k.component != (function.Component{}):

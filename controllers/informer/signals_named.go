@@ -27,7 +27,6 @@ const maxShare = 4
 // requests are how many keys each namespace requests by name.
 type requests map[string]int
 
-// count changes what a namespace requests.
 func (r requests) count(k signalKey, by int) {
 	if k.subscription == "" && k.component == (function.Component{}) {
 		return

@@ -80,7 +80,6 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// collect sends the samples that one record has of the series.
 func (r row) collect(record *Record, own []*dto.LabelPair, now time.Time, to chan<- prometheus.Metric) {
 	if r.value != nil {
 		if value, err := r.value(record, now).Value(); err == nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/forecast"
 )
 
-// full returns the series that level Full adds.
 func full() []series {
 	return append([]series{
 		{

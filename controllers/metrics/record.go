@@ -62,7 +62,6 @@ type totals struct {
 	changes map[change]float64
 }
 
-// change of spec.replicas.
 type change struct{ by, direction string }
 
 // Next returns the record after another reconcile, with the status that it reports; the decision is nil without one.
@@ -105,12 +104,10 @@ func (r *Record) Next(o plan.Observed, d *policy.Decision, after v1alpha1.Autosc
 	return next
 }
 
-// compare orders records by namespace and name.
 func (r *Record) compare(other *Record) int {
 	return cmp.Or(cmp.Compare(r.namespace, other.namespace), cmp.Compare(r.name, other.name))
 }
 
-// measure copies the reading.
 func (r *Record) measure(o plan.Observed, d *policy.Decision) {
 	if o.Reading == nil || d == nil {
 		return
@@ -127,7 +124,6 @@ func (r *Record) measure(o plan.Observed, d *policy.Decision) {
 	}
 }
 
-// decide copies the decision.
 func (r *Record) decide(d policy.Decision) {
 	r.decidedAt = d.Time
 	if d.Strategy != "" { // otherwise no strategy could compute a number
@@ -199,7 +195,6 @@ func unexpected(conditions []metav1.Condition) []condition {
 	return found
 }
 
-// objectiveMet is condition ObjectiveMet as a number.
 func objectiveMet(conditions []metav1.Condition) backlog.Measurement {
 	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionObjectiveMet)
 	switch {

@@ -73,7 +73,6 @@ const (
 	never      = "never"
 )
 
-// table has every series of a record.
 func table() []series {
 	return append(essential(), full()...)
 }

@@ -72,7 +72,6 @@ func (w written) events() []report.Event {
 	return all
 }
 
-// named has the number of policies and the first names.
 func named(names []string) string {
 	text := fmt.Sprintf("%d: %s", len(names), strings.Join(names[:min(maxNamed, len(names))], ", "))
 	if more := len(names) - maxNamed; more > 0 {

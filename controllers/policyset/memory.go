@@ -21,7 +21,6 @@ const retryRefusedEvery = time.Minute
 // seenWithin bounds how long a set waits to see its own writes: a user may have undone one before the cache had it.
 const seenWithin = 30 * time.Second
 
-// setMemory is what the reconciler remembers of a set between reconciles.
 type setMemory struct {
 	// writtenAt is when the status was last written.
 	writtenAt time.Time

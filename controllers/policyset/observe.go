@@ -51,7 +51,6 @@ func (r *Reconciler) observe(ctx context.Context, policySet *v1alpha1.Autoscalin
 	return observed, err
 }
 
-// selectables are the objects of all installed kinds that match.
 func (r *Reconciler) selectables(ctx context.Context, namespace string, selector labels.Selector) ([]set.Selectable,
 	error,
 ) {

@@ -42,7 +42,6 @@ func (a APIServices) check() error {
 	return nil
 }
 
-// registrar writes the APIServices.
 type registrar struct {
 	config APIServices
 	client client.Client
@@ -103,7 +102,6 @@ func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[st
 	return nil
 }
 
-// read returns the group's APIServices by name.
 func (r *registrar) read(ctx context.Context, group string, versions map[string]int64) (
 	map[string]*unstructured.Unstructured, error,
 ) {

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// clientName is the common name of the client's certificate.
 const clientName = "keda"
 
 // Client is the only client that may call, such as KEDA.
@@ -27,7 +26,6 @@ type Client struct {
 	Owner string
 }
 
-// clientSecret writes the Secret of the client.
 type clientSecret struct {
 	config Client
 	client client.Client

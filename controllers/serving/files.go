@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// filesInterval is the time between two reads of the files.
 const filesInterval = 10 * time.Second
 
 // Files are PEM files of a certificate that another program renews.
@@ -60,7 +59,6 @@ type FollowConfig struct {
 	Ready func() error
 }
 
-// follower writes the APIServices from the files.
 type follower struct {
 	config  FollowConfig
 	clients publisher

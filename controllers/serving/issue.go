@@ -25,7 +25,6 @@ import (
 // replica may still serve.
 const mostOlder = 2
 
-// take returns the Secret's data after the stage.
 func take(s stage, data map[string][]byte, now time.Time, host string, l lifetime) (map[string][]byte, error) {
 	changed := maps.Clone(data)
 	if changed == nil {
@@ -79,7 +78,6 @@ func (c content) issue(now time.Time, host string, lasting time.Duration) (certi
 	return c.sign(template)
 }
 
-// sign returns PEM of a certificate of the newest authority, and its key.
 func (c content) sign(template *x509.Certificate) (certificate, key []byte, err error) {
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -65,7 +65,6 @@ type publisher interface {
 	publish(ctx context.Context, logger logr.Logger, data map[string][]byte) error
 }
 
-// keeper carries out the stages.
 type keeper struct {
 	secret   types.NamespacedName
 	owner    string // the ClusterRole that owns the Secret; empty for none

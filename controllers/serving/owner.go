@@ -32,7 +32,6 @@ func ownerOf(ctx context.Context, direct client.Client, name string) ([]metav1.O
 	}}, nil
 }
 
-// owned reports whether the object has all the owners.
 func owned(object metav1.Object, owners []metav1.OwnerReference) bool {
 	for _, owner := range owners {
 		isOwner := func(o metav1.OwnerReference) bool { return o.UID == owner.UID }

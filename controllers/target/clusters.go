@@ -23,7 +23,6 @@ import (
 // keyWebServiceURL is the key of the admin URL in the ConfigMap that a Function's spec.pulsar.pulsarConfig names.
 const keyWebServiceURL = "webServiceURL"
 
-// clusters finds the admin URL of an object's Pulsar cluster.
 type clusters struct {
 	reader      client.Reader
 	credentials CredentialKeeper

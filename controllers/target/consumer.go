@@ -106,7 +106,6 @@ func (f *Finder) scalable(ctx context.Context, namespace string, ref v1alpha1.Sc
 	return f.scales.find(ctx, namespace, ref)
 }
 
-// cached finds a Deployment or StatefulSet.
 func (r *Reader) cached(ctx context.Context, kind, namespace string, ref v1alpha1.ScaleTargetRef) (*plan.Target,
 	error,
 ) {

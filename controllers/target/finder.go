@@ -53,7 +53,6 @@ func (f *Finder) Find(ctx context.Context, namespace string, spec v1alpha1.Autos
 	}
 }
 
-// workload finds a Function, Sink or Source.
 func (f *Finder) workload(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (*plan.Target,
 	error,
 ) {
@@ -71,7 +70,6 @@ func (f *Finder) workload(ctx context.Context, namespace string, spec v1alpha1.A
 	return f.target(ctx, object.Object, ref, spec)
 }
 
-// unsupported is why a kind cannot be scaled.
 func unsupported(format string, args ...any) error {
 	return plan.TargetProblem(v1alpha1.ReasonTargetKindUnsupported, format, args...)
 }

@@ -78,7 +78,6 @@ type verticalPolicy struct {
 	} `json:"updatePolicy"`
 }
 
-// decodeWorkload reads the fields that scaling needs.
 func decodeWorkload(kind string, object map[string]any) (workload, error) {
 	var w workload
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &w); err != nil {

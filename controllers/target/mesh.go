@@ -149,7 +149,6 @@ func meshOrder() []v1alpha1.WorkloadKind {
 	return []v1alpha1.WorkloadKind{v1alpha1.WorkloadFunction, v1alpha1.WorkloadSource, v1alpha1.WorkloadSink}
 }
 
-// entriesOf are the entries of a kind, in their order.
 func entriesOf(mesh *unstructured.Unstructured, kind v1alpha1.WorkloadKind) []MeshEntry {
 	list := plan.MeshList(kind)
 	fields, _, _ := unstructured.NestedFieldNoCopy(mesh.Object, "spec", list)

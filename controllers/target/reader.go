@@ -90,7 +90,6 @@ func (r *Reader) Measurable(kind string, key types.NamespacedName) error {
 	return nil
 }
 
-// notRead is the error for a kind that is not in the cache.
 func notRead(kind string) error {
 	if kind == cluster.KindStatefulSet {
 		return fmt.Errorf("%w: StatefulSets are being read", backlog.ErrNoData)

@@ -31,13 +31,11 @@ type Scales interface {
 	Resource(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupResource, scalable bool, err error)
 }
 
-// scaleKey names an object.
 type scaleKey struct {
 	namespace string
 	ref       v1alpha1.ScaleTargetRef
 }
 
-// scales caches scale subresources.
 type scales struct {
 	// reader is nil in a process that does not read them.
 	reader Scales
@@ -49,7 +47,6 @@ func newScales(reader Scales, now func() time.Time) *scales {
 	return &scales{reader: reader, known: NewShortLookups[scaleKey, *autoscalingv1.Scale](now, scaleTTL)}
 }
 
-// find describes an object by its scale subresource.
 func (s *scales) find(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*plan.Target, error) {
 	if s.reader == nil {
 		return nil, unsupported("this process reads no objects of kind %s of %s", ref.Kind, ref.APIVersion)

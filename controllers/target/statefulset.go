@@ -18,7 +18,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// statefulSet has the fields of a StatefulSet that scaling needs.
 type statefulSet struct {
 	Metadata workloadMetadata `json:"metadata"`
 	Spec     statefulSetSpec  `json:"spec"`
@@ -53,7 +52,6 @@ func decodeStatefulSet(object map[string]any) (statefulSet, error) {
 	return s, nil
 }
 
-// instance decodes the function that the pods run.
 func (s statefulSet) instance() (function.Function, error) {
 	f, err := s.decode()
 	switch {
@@ -116,7 +114,6 @@ func (f *Finder) statefulSet(ctx context.Context, namespace string, spec v1alpha
 	return target, err
 }
 
-// complete adds what the pods consume, and the cluster.
 func (f *Finder) complete(ctx context.Context, target *plan.Target, s statefulSet,
 	connection *v1alpha1.PulsarConnection,
 ) error {

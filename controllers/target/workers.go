@@ -55,7 +55,6 @@ type Workers struct {
 // ErrPending means that a function worker has not answered yet.
 var ErrPending = errors.New("the function worker has not answered yet")
 
-// workerState is the state of a component as its worker reports it.
 type workerState struct {
 	// known reports whether config is the last good response.
 	known  bool
@@ -161,7 +160,6 @@ func (w *Workers) read(ctx context.Context, component function.Component, before
 	return after
 }
 
-// recordIdle records that no instance runs.
 func (w *Workers) recordIdle(component function.Component) {
 	if known, seen := w.known.Last(component); seen {
 		known.idle = true

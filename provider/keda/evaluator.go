@@ -61,7 +61,6 @@ func (e *evaluator) running(t Trigger, why error, now time.Time) Sample {
 	return Sample{Spec: spec, Value: float64(replicas) * spec.Target, Active: true}
 }
 
-// observe reads the trigger's inputs from the cache.
 func (e *evaluator) observe(t Trigger, now time.Time) observed {
 	o := observed{now: now}
 	if t.Subject.Policy != "" {
@@ -118,7 +117,6 @@ func (e *evaluator) spec(t Trigger, now time.Time) (Spec, error) {
 	return e.last.resolveSpec(t, spec, err, now)
 }
 
-// report logs when a trigger becomes known or unknown.
 func (e *evaluator) report(t Trigger, result resolved, now time.Time) {
 	log := e.config.Logger.With("scaledObject", t.Object.String(), "subject", t.Subject.describe(), "metric", metricOf(t))
 	switch result.state {
@@ -228,7 +226,6 @@ func (s *Sample) follow(o observed) error {
 	return err
 }
 
-// measure uses the signal of the strategy.
 func (s *Sample) measure(t Trigger, o observed) error {
 	if o.noReplicas == nil && o.replicas == 0 && (lost(o) || readyInPart(o.reading, t.ActivationMessages)) {
 		// Messages published before a replica recreates the subscription would be lost, so one replica is requested. One

@@ -37,7 +37,6 @@ func methodOf(full string) string {
 	return other
 }
 
-// interceptors wrap the handlers.
 type interceptors struct {
 	metrics *metrics
 	logger  *slog.Logger
@@ -46,7 +45,6 @@ type interceptors struct {
 	draining context.Context //nolint:containedctx // the life of the server, which no request has
 }
 
-// unary counts a request and bounds its time.
 func (i *interceptors) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo,
 	handler grpc.UnaryHandler,
 ) (any, error) {

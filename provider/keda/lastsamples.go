@@ -25,7 +25,6 @@ const (
 	maxTriggers = 50_000
 )
 
-// state is the state of a trigger.
 type state int
 
 const (
@@ -52,7 +51,6 @@ type lastSamples struct {
 	samples *backlog.Cache[unique.Handle[Trigger], *lastSample]
 }
 
-// lastSample is the last known sample of a trigger.
 type lastSample struct {
 	trigger     unique.Handle[Trigger]
 	requestedAt time.Time
@@ -101,7 +99,6 @@ type resolved struct {
 	why   string
 }
 
-// isTransition reports whether the change should be logged.
 func (r resolved) isTransition() bool {
 	return r.state != r.before && (r.state != known || r.before != unseen)
 }
@@ -192,7 +189,6 @@ func (l *lastSamples) resolveSpec(t Trigger, spec Spec, err error, now time.Time
 	return spec, err
 }
 
-// held counts the triggers that are held.
 func (l *lastSamples) held() (count int) {
 	now := l.now()
 	for _, last := range l.samples.Values() {

@@ -51,7 +51,6 @@ type triggerSeries struct {
 	held    *prometheus.Desc
 }
 
-// triggerRow is one series.
 type triggerRow struct {
 	desc  *prometheus.Desc
 	value func(backlog.Reading) backlog.Measurement

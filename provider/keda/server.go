@@ -129,7 +129,6 @@ func (s *Server) GetMetrics(_ context.Context, request *pb.GetMetricsRequest) (*
 	return evaluated.sample.response(), nil
 }
 
-// decode decodes the trigger of a request.
 func decode(ref *pb.ScaledObjectRef) (Trigger, error) {
 	return Decode(types.NamespacedName{Namespace: ref.GetNamespace(), Name: ref.GetName()}, ref.GetScalerMetadata())
 }
@@ -183,7 +182,6 @@ func codeOf(reason response.Reason) codes.Code {
 	}
 }
 
-// unread is the error for a subject that could not be read.
 func unread(subject Subject, err error) error {
 	failed := response.Unread(subject.describe(), err)
 	if response.ReasonOf(failed) == response.NotFound {
@@ -195,7 +193,6 @@ func unread(subject Subject, err error) error {
 // mostTopicsShown bounds a list of topics in a message: the text after it has the fix, and must not be cut off.
 const mostTopicsShown = 160
 
-// describe names the subject for messages.
 func (s Subject) describe() string {
 	switch {
 	case s.Policy != "":

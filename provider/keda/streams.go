@@ -96,7 +96,6 @@ func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, send func(
 	return nil
 }
 
-// watch adds a stream for the trigger.
 func (s *Server) watch(ctx context.Context, ref *pb.ScaledObjectRef) (*watch, *stream, error) {
 	trigger, err := decode(ref)
 	if err != nil {
@@ -114,7 +113,6 @@ func (s *Server) endOf(ctx context.Context) time.Time {
 	return time.Time{}
 }
 
-// refresh evaluates a trigger, and notifies its streams.
 func (s *Server) refresh(w *watch, now time.Time) {
 	number := w.begin()
 	trigger := w.trigger.Value()
@@ -165,7 +163,6 @@ func (s *Server) run(ctx context.Context) {
 	}
 }
 
-// refreshAll refreshes the watched triggers that the changes affect.
 func (s *Server) refreshAll(c changes, now time.Time) {
 	for _, one := range s.watches.affected(c) {
 		s.guard(one.trigger.Value(), func() { s.refresh(one, now) })

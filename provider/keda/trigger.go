@@ -47,7 +47,6 @@ func metricOf(t Trigger) string {
 // followsPolicy reports whether replicas are the decision of a policy.
 func (t Trigger) followsPolicy() bool { return t.Subject.Policy != "" && t.Strategy == "" }
 
-// borrowsThreshold reports whether the threshold is a policy's.
 func (t Trigger) borrowsThreshold() bool { return t.Subject.Policy != "" && t.Strategy != "" }
 
 // specOf returns the divisor for KEDA. The policy is required if it has the threshold, and nil otherwise.
@@ -75,7 +74,6 @@ func specOf(t Trigger, p *v1alpha1.AutoscalingPolicy) (Spec, error) {
 // defaultTargetPercent is the CRD's default, for policies without one.
 const defaultTargetPercent = 70
 
-// thresholdOf returns the target of one replica.
 func thresholdOf(strategy v1alpha1.Strategy) float64 {
 	switch {
 	case strategy.BacklogPerReplica != nil:

@@ -77,7 +77,6 @@ func Decode(object types.NamespacedName, metadata map[string]string) (Trigger, e
 	return d.trigger, nil
 }
 
-// draft is a trigger that is being decoded.
 type draft struct {
 	trigger  Trigger
 	metadata map[string]string
@@ -97,7 +96,6 @@ func (d *draft) problem(format string, args ...any) {
 // takes reports whether a key may be set with the form, if the form is known.
 func (d *draft) takes(k key) bool { return d.form == "" || slices.Contains(k.forms, d.form) }
 
-// decodeForm finds the form of the trigger.
 func (d *draft) decodeForm() {
 	var set []string
 	for _, f := range forms() {
@@ -160,7 +158,6 @@ func (d *draft) decodeNames() {
 	}
 }
 
-// decodeValue decodes one value.
 func (d *draft) decodeValue(k key, value string) {
 	err := errFormat
 	switch {
@@ -194,7 +191,6 @@ func (d *draft) capacity() error {
 	return errors.New("which is for policies alone: set a threshold; " + writePolicy)
 }
 
-// decodeStrategy validates and completes the strategy.
 func (d *draft) decodeStrategy() {
 	switch {
 	case d.form == "" || d.wrong[keyStrategy]:
@@ -227,7 +223,6 @@ func (d *draft) chooseStrategy() bool {
 	return true
 }
 
-// checkStrategy checks for the threshold of the strategy.
 func (d *draft) checkStrategy() {
 	strategy := d.trigger.Strategy
 	switch k, _ := keyNamed(thresholds()[strategy]); {
@@ -247,7 +242,6 @@ func (d *draft) decodePolicyStrategy() {
 	}
 }
 
-// thresholds are the threshold keys of the form.
 func (d *draft) thresholds() []string {
 	var names []string
 	for _, k := range keys {
@@ -258,7 +252,6 @@ func (d *draft) thresholds() []string {
 	return names
 }
 
-// enumerate returns "a, b and c".
 func enumerate(names []string, last string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")

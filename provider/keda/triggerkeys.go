@@ -74,7 +74,6 @@ type key struct {
 	format *regexp.Regexp
 }
 
-// matches reports whether a value has the format of the key.
 func (k key) matches(value string) bool {
 	return len([]rune(value)) <= k.most && k.format.MatchString(value)
 }
@@ -248,7 +247,6 @@ func strategyOf(name string) v1alpha1.StrategyType {
 	return ""
 }
 
-// keyNamed returns the key of that name, if there is one.
 func keyNamed(name string) (key, bool) {
 	at, found := slices.BinarySearchFunc(keys, name, func(k key, name string) int { return strings.Compare(k.name, name) })
 	if !found {
@@ -269,7 +267,6 @@ func Keys(subject string) []string {
 	return names
 }
 
-// errFormat means that a value does not match its key.
 var errFormat = errors.New("out of bounds")
 
 const (

@@ -11,7 +11,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// object is a JSON object.
 type object map[string]any
 
 // Schema returns the JSON Schema (2020-12) of a trigger's metadata, for editors and for checks before a ScaledObject is
@@ -44,7 +43,6 @@ func Schema() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// schemaOf is the schema of one form's metadata.
 func schemaOf(f form) object {
 	properties, required := object{}, []string{}
 	for _, k := range keys {
@@ -71,7 +69,6 @@ func schemaOf(f form) object {
 	return schema
 }
 
-// strategiesOf are the strategies of a trigger of the form.
 func strategiesOf(f form) []v1alpha1.StrategyType {
 	strategies := []v1alpha1.StrategyType{v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyRatePerReplica}
 	if f != formTopic { // its consumers do not report how busy they are

@@ -68,7 +68,6 @@ const (
 	isActive
 )
 
-// stream is that of one client.
 type stream struct {
 	// changed has an element if the view has changed, or the end has come.
 	changed chan struct{}
@@ -76,7 +75,6 @@ type stream struct {
 	end time.Time
 }
 
-// over reports whether the stream has to end.
 func (s *stream) over(now time.Time) bool { return !s.end.IsZero() && !now.Before(s.end) }
 
 // notify never waits for the client.
@@ -137,7 +135,6 @@ func (w *watches) remove(one *watch, st *stream) {
 	}
 }
 
-// affected returns the watched triggers that the changes affect.
 func (w *watches) affected(c changes) (affected []*watch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,7 +146,6 @@ func (w *watches) affected(c changes) (affected []*watch) {
 	return affected
 }
 
-// drain ends all streams.
 func (w *watches) drain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,21 +159,18 @@ func (w *watches) drain() {
 	}
 }
 
-// over reports whether a stream has to end.
 func (w *watches) over(st *stream, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.drained || st.over(now)
 }
 
-// current returns the current view of the trigger.
 func (w *watch) current() view {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.view
 }
 
-// begin begins a refresh, and returns its number.
 func (w *watch) begin() (number uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,7 +199,6 @@ func (w *watch) publish(number uint64, now time.Time, change func(v *view)) {
 // maxChanges is how many changed topics or policies are kept by name; more affect all triggers.
 const maxChanges = 10_000
 
-// changes are the changes since the last refresh.
 type changes struct {
 	all      bool
 	topics   map[string]struct{}
@@ -269,7 +261,6 @@ func (q *changeQueue) add(change func(c *changes)) {
 	}
 }
 
-// drain returns the collected changes, and clears them.
 func (q *changeQueue) drain() changes {
 	q.mu.Lock()
 	defer q.mu.Unlock()

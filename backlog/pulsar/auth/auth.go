@@ -166,7 +166,6 @@ type authenticator interface {
 	invalidate(refused authorization)
 }
 
-// constant sends the same authorization with every request.
 type constant authorization
 
 func (c constant) authenticate(context.Context) (authorization, error) { return authorization(c), nil }
@@ -214,7 +213,6 @@ func newSessions(build func(material, *http.Transport) (*session, error),
 	}
 }
 
-// open returns the session for credentials.
 func (s *sessions) open(m material) (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +239,6 @@ func (s *sessions) connectionsFor(certificates material) (*http.Transport, error
 	return s.connect(certificates)
 }
 
-// close closes the connections that are not in use.
 func (s *sessions) close() {
 	for _, open := range s.byMaterial.Values() {
 		if tokens, ok := open.auth.(*tokenSource); ok {

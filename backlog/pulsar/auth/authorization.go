@@ -120,7 +120,6 @@ func refusal(shown material, now time.Time) string {
 	}
 }
 
-// tokenRefusal explains a 401 to a token.
 func tokenRefusal(token string, now time.Time) string {
 	ends, known := tokenEnd(token)
 	switch {

@@ -18,7 +18,6 @@ import (
 // AllowedIssuersFlag is the flag of the programs that sets Config.AllowedIssuers; messages name it.
 const AllowedIssuersFlag = "--allowed-oauth2-issuers"
 
-// sourceTimeout bounds a call of a Source.
 const sourceTimeout = 5 * time.Second
 
 // Source returns the credentials that a backlog.Cluster names by Access. It is called for every request to Pulsar, so
@@ -29,7 +28,6 @@ type Source interface {
 	Credentials(ctx context.Context, access string) (backlog.Credentials, error)
 }
 
-// invalidator is an optional interface of a Source.
 type invalidator interface {
 	Invalidate(access string)
 }
@@ -54,7 +52,6 @@ type material struct {
 	named bool
 }
 
-// resolver resolves names to credentials.
 type resolver struct {
 	own own
 	// source may be nil.
@@ -139,7 +136,6 @@ func (r *resolver) administered(access string) (urls []string, is bool) {
 	return a.Administered(access)
 }
 
-// invalidate notifies the source that Pulsar refused the named credentials.
 func (r *resolver) invalidate(access string) {
 	if source, ok := r.source.(invalidator); ok && access != "" {
 		source.Invalidate(access)
@@ -155,7 +151,6 @@ func (m material) certificates() material {
 	return only
 }
 
-// tlsConfig is how brokers are verified, and the client certificate.
 func (m material) tlsConfig() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if m.roots != "" {

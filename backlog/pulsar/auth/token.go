@@ -32,7 +32,6 @@ const (
 	issuerPause = 10 * time.Second
 )
 
-// token is an access token and its times.
 type token struct {
 	text                  string
 	issued, refresh, ends time.Time
@@ -239,7 +238,6 @@ func newIssuer(m material, config Config) (*issuer, error) {
 	}, nil
 }
 
-// request discovers the token endpoint, and requests a token.
 func (i *issuer) request(ctx context.Context, now time.Time) (token, error) {
 	var endpoint string
 	err := i.call(ctx, callDiscovery, func(ctx context.Context) (err error) {

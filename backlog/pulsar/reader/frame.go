@@ -65,7 +65,6 @@ func (b body) string(field protowire.Number, value string) body {
 	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), value)
 }
 
-// frame encodes a command.
 func frame(k kind, b body) []byte {
 	base := body{}.number(1, uint64(k)).string(k, string(b)) //nolint:gosec // a constant above 0
 	size := uint32(len(base))                                //nolint:gosec // a name of a topic and a token
@@ -93,7 +92,6 @@ func read(from *bufio.Reader) (command, error) {
 	return decode(base)
 }
 
-// decode decodes a BaseCommand.
 func decode(base []byte) (c command, err error) {
 	bodies := map[kind][]byte{}
 	err = each(base, func(field protowire.Number, value uint64, bytes []byte) {

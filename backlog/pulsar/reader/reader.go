@@ -120,7 +120,6 @@ func (r *Readers) acquire(ctx context.Context, broker Broker) *connection {
 	return c
 }
 
-// release ends a connection without readers.
 func (r *Readers) release(c *connection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +178,6 @@ type connection struct {
 	last   uint64
 }
 
-// run connects and reads until the context ends.
 func (c *connection) run(ctx context.Context) {
 	defer close(c.ended)
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
@@ -220,7 +218,6 @@ func (c *connection) open(ctx context.Context) (net.Conn, error) {
 	return secured, nil
 }
 
-// authenticate sends the credentials and reads the answer.
 func (c *connection) authenticate(conn net.Conn, from *bufio.Reader) error {
 	hello := body{}.string(1, "pulsar-autoscaler").number(4, protocolVersion)
 	if c.broker.Method != "" {
@@ -298,7 +295,6 @@ func (c *connection) add() (uint64, <-chan command) {
 	return c.last, events
 }
 
-// remove closes a reader.
 func (c *connection) remove(id uint64) {
 	c.mu.Lock()
 	delete(c.events, id)

@@ -129,7 +129,6 @@ func (c *connection) complete() (problems []error) {
 	return problems
 }
 
-// checkCredentials returns the problems of its credentials.
 func (c *connection) checkCredentials() (problems []error) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	for _, file := range []struct{ key, path string }{

@@ -86,7 +86,6 @@ func (f *Fence) Transport(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// roundTripper makes a function a transport.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.

@@ -41,7 +41,6 @@ func newFetches(registerer prometheus.Registerer, store *backlog.Store) *fetches
 	return f
 }
 
-// started counts a fetch that begins.
 func (f *fetches) started(j backlog.Job, late time.Duration) {
 	if j.Kind != backlog.TopicKind {
 		return

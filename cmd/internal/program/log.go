@@ -56,7 +56,6 @@ func (o *LogOptions) Logger(out io.Writer, wrap func(slog.Handler) slog.Handler)
 	return logger, nil
 }
 
-// handler writes log lines as the options say.
 func (o *LogOptions) handler(out io.Writer) (slog.Handler, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.Level)); err != nil {
