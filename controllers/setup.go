@@ -44,39 +44,18 @@ const (
 	reportTimeout = 5 * time.Second
 )
 
-// Config configures Setup; all fields but DefaultAdminURL, OwnCredentials, WorkerCredentials and Namespaces are
-// required.
+// Config configures Setup; all fields are required, but for Namespaces and PolicyChanged, which is not called.
 type Config struct {
-	Store *backlog.Store
-	// PollInterval of the poller, from 1s to 5m.
-	PollInterval time.Duration
-	// DefaultAdminURL is the Pulsar admin service of Functions that name none; empty for none.
-	DefaultAdminURL string
-	// FunctionCredentials is what the adapter does with credentials that objects name, OwnCredentials what it has itself.
-	FunctionCredentials target.FunctionCredentials
-	OwnCredentials      target.OwnCredentials
-	// WorkerCredentials selects those that the controller sends to function workers; empty is PolicyWorkerCredentials.
-	WorkerCredentials target.WorkerCredentials
-	// InstanceMetrics selects how instances are found.
-	InstanceMetrics target.InstanceMetrics
-	// Namespaces are those that the manager's cache has; none for all.
-	Namespaces []string
-	// Worker reads and changes what function workers run, each at most once in WorkerUpdateInterval, from 1s to 1h.
-	Worker interface {
-		target.Worker
-		WorkerChanger
-	}
-	WorkerUpdateInterval time.Duration
-	// Lease of the leader election.
-	Lease types.NamespacedName
+	informer.Config
+
+	// Worker changes what function workers run, each at most once in WorkerUpdateInterval.
+	Worker WorkerChanger
 	// Service of the adapter, which its APIServices name.
 	Service types.NamespacedName
 	// ExternalMetrics is set if the process serves external metrics.
 	ExternalMetrics bool
 	// Scaler is the address of our external scaler for KEDA; zero without one.
 	Scaler plan.Scaler
-	// Clock returns the time, such as time.Now.
-	Clock func() time.Time
 	// PolicyMetrics selects the series of each policy.
 	PolicyMetrics metrics.Level
 	Registerer    prometheus.Registerer
@@ -84,14 +63,9 @@ type Config struct {
 
 // Controllers are the parts that the rest of the process uses.
 type Controllers struct {
-	Signals       *informer.Signals
-	Policies      *informer.Policies
-	DecisionMaker *informer.DecisionMaker
-	Objects       *target.Objects
-	// Credentials are for the reader of Pulsar.
-	Credentials *informer.Credentials
-	// Pods are for the reader of instances; nil with NoInstanceMetrics.
-	Pods *informer.Pods
+	*informer.Informers
+
+	Objects *target.Objects
 	// Notify takes the topics of which the poller has new data.
 	Notify func(backlog.Topic)
 	// Alive fails when reconciles of policies hang.
@@ -101,8 +75,8 @@ type Controllers struct {
 // Setup registers indexes, watches and the reconciler with a manager that has Scheme and CacheOptions, and
 // returns what the rest of the process uses. Nothing runs before the manager starts.
 func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controllers, error) {
-	if config.Store == nil || config.Worker == nil || config.Clock == nil || config.Registerer == nil {
-		return nil, errors.New("controllers: Store, Worker, Clock and Registerer must be set")
+	if config.Worker == nil || config.Registerer == nil {
+		return nil, errors.New("controllers: Worker and Registerer must be set")
 	}
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
@@ -113,16 +87,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	credentials, targets, err := informer.NewTargets(mgr, discovery, target.Config{
-		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials,
-		OwnCredentials: config.OwnCredentials, WorkerCredentials: config.WorkerCredentials,
-		InstanceMetrics: config.InstanceMetrics, Worker: config.Worker, WorkerUpdateInterval: config.WorkerUpdateInterval,
-		Consumers: target.ConsumerCount(config.Store, config.Clock), Now: config.Clock,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("controllers: %w", err)
-	}
-	pods, err := informer.WatchPods(mgr, config.InstanceMetrics, config.Namespaces)
+	reading, err := informer.New(mgr, discovery, config.Config)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -134,10 +99,10 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	reconciler, err := newReconciler(mgr, ReconcilerConfig{
-		Store: config.Store, Targets: targets, PollInterval: config.PollInterval, Clock: config.Clock,
+		Store: config.Store, Targets: reading.Targets, PollInterval: config.PollInterval, Clock: config.Clock,
 		PolicyMetrics: config.PolicyMetrics, Registerer: config.Registerer, Worker: config.Worker,
 		Capabilities: capabilities.Now, Lease: config.Lease,
-	}, pods)
+	}, reading.Pods)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -147,15 +112,13 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err := errors.Join(addPolicySets(mgr, config, discovery), discovery.AddTo(mgr)); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	answers, err := answers(ctx, mgr, config, credentials, reconciler)
-	if err != nil {
+	if err := serve(ctx, mgr, config.Config, reading, reconciler); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	answers.Notify, answers.Alive = reconciler.Notify, reconciler.Alive
-	answers.Credentials = credentials
-	answers.Pods = pods
-	answers.Objects = target.NewObjects(targets.Reader, answers.Policies.Synced)
-	return answers, nil
+	return &Controllers{
+		Informers: reading, Objects: target.NewObjects(reading.Targets.Reader, reading.Policies.Synced),
+		Notify: reconciler.Notify, Alive: reconciler.Alive,
+	}, nil
 }
 
 // newReconciler adds the manager's parts to the configuration.
@@ -221,32 +184,20 @@ func addPolicySets(mgr manager.Manager, config Config, discovery cluster.Discove
 	return reconciler.AddTo(mgr, discovery)
 }
 
-// answers builds what every replica serves from the cache.
-func answers(ctx context.Context, mgr manager.Manager, config Config, credentials *informer.Credentials,
+// serve adds what every replica serves from the cache.
+func serve(ctx context.Context, mgr manager.Manager, config informer.Config, reading *informer.Informers,
 	reconciler *PolicyReconciler,
-) (*Controllers, error) {
-	targets := reconciler.config.Targets
+) error {
 	watched, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.AutoscalingPolicy{}, cache.BlockUntilSynced(false))
 	if err != nil {
-		return nil, fmt.Errorf("watching policies: %w", err)
+		return fmt.Errorf("watching policies: %w", err)
 	}
-	policies := informer.NewPolicies(mgr.GetCache(), watched.HasSynced)
-	signals, err := informer.NewSignals(informer.SignalsConfig{
-		Store: config.Store, Targets: targets, Policies: policies, Now: config.Clock,
-		Forget: func(now time.Time) { targets.Forget(now); credentials.Forget(now) },
-	})
-	if err != nil {
-		return nil, err
+	if err := reading.Serve(mgr, config, informer.NewPolicies(mgr.GetCache(), watched.HasSynced)); err != nil {
+		return err
 	}
-	if err := mgr.Add(signals); err != nil {
-		return nil, err
-	}
-	maker, err := informer.NewDecisionMaker(ctx, mgr.GetCache(), informer.DecisionMakerConfig{
+	reading.DecisionMaker, err = informer.NewDecisionMaker(ctx, mgr.GetCache(), informer.DecisionMakerConfig{
 		Lease: config.Lease, PollInterval: config.PollInterval, Now: config.Clock,
 		Own: reconciler.memories.decidedAt,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Controllers{Signals: signals, Policies: policies, DecisionMaker: maker}, nil
+	return err
 }

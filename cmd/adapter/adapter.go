@@ -23,6 +23,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/poller"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider"
 )
 
@@ -54,13 +55,15 @@ func newAdapter(ctx context.Context, o *Options, registry program.Registry) (*ad
 	}
 	a.registerMetrics(registry)
 	p, worker := o.Poller, &poller.LateWorker{}
+	targets := p.Targets(worker)
+	targets.WorkerUpdateInterval = o.WorkerUpdateInterval
 	parts, err := controllers.Setup(ctx, a.manager, controllers.Config{
-		Store: store, PollInterval: p.PollInterval, DefaultAdminURL: p.PulsarAdminURL,
-		FunctionCredentials: p.FunctionCredentials, OwnCredentials: p.OwnCredentials(),
-		WorkerCredentials: p.WorkerCredentials, InstanceMetrics: p.InstanceMetrics, Namespaces: o.Kube.WatchNamespaces,
-		Worker: fencedWorker{worker, a.fence}, WorkerUpdateInterval: o.WorkerUpdateInterval,
-		Lease: lease, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics, Scaler: o.Scaler,
-		Clock: time.Now, PolicyMetrics: o.PolicyMetrics, Registerer: registry,
+		Config: informer.Config{
+			Store: store, PollInterval: p.PollInterval, Targets: targets, Namespaces: o.Kube.WatchNamespaces, Lease: lease,
+			Clock: time.Now,
+		},
+		Worker: fencedWorker{worker, a.fence}, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics,
+		Scaler: o.Scaler, PolicyMetrics: o.PolicyMetrics, Registerer: registry,
 	})
 	if err != nil {
 		return nil, err

@@ -80,10 +80,8 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	}
 	p.AllowedPulsarHosts = slices.Concat(p.AllowedPulsarHosts, named.Hosts())
 	s.reading, err = informer.Setup(ctx, s.manager, informer.Config{
-		Store: store, PollInterval: p.PollInterval, DefaultAdminURL: p.PulsarAdminURL,
-		FunctionCredentials: p.FunctionCredentials, OwnCredentials: p.OwnCredentials(),
-		WorkerCredentials: p.WorkerCredentials, InstanceMetrics: p.InstanceMetrics,
-		Namespaces: s.options.Kube.WatchNamespaces, Worker: worker, Lease: lease, Clock: time.Now,
+		Store: store, PollInterval: p.PollInterval, Targets: p.Targets(worker),
+		Namespaces: s.options.Kube.WatchNamespaces, Lease: lease, Clock: time.Now,
 		// Called only once the parts run, when the server exists.
 		PolicyChanged: func(policy types.NamespacedName) { s.server.PolicyChanged(policy) },
 	})

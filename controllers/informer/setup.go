@@ -28,35 +28,32 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// Config configures Setup; all fields but DefaultAdminURL, OwnCredentials, WorkerCredentials, Namespaces and
-// PolicyChanged are required.
+// Config is how both programs read Kubernetes; all fields but Namespaces and PolicyChanged are required.
 type Config struct {
 	Store *backlog.Store
 	// PollInterval of the adapter, as far as this process knows it: the age limit of decisions depends on it.
-	PollInterval        time.Duration
-	DefaultAdminURL     string
-	FunctionCredentials target.FunctionCredentials
-	OwnCredentials      target.OwnCredentials
-	WorkerCredentials   target.WorkerCredentials
-	InstanceMetrics     target.InstanceMetrics
+	PollInterval time.Duration
+	// Targets has what flags say, and the Worker. The manager has the rest.
+	Targets target.Config
 	// Namespaces are those that the manager's cache has; none for all.
 	Namespaces []string
-	// Worker reads what function workers run.
-	Worker target.Worker
 	// Lease names the Lease; its holder decides for all policies.
 	Lease types.NamespacedName
+	// Clock returns the time, such as time.Now.
 	Clock func() time.Time
 	// PolicyChanged is called for every policy that was created, changed or deleted, once the cache has the change. It
-	// must not block.
+	// must not block. It is for Setup.
 	PolicyChanged func(policy types.NamespacedName)
 }
 
-// Informers reads Kubernetes from the cache, in a process that never writes there.
+// Informers reads Kubernetes from the cache.
 type Informers struct {
 	Signals       *Signals
 	Policies      *Policies
 	DecisionMaker *DecisionMaker
+	// ScaledObjects are for KEDA; nil without Setup.
 	ScaledObjects *ScaledObjects
+	Targets       *target.Targets
 	// Credentials of requests to Pulsar.
 	Credentials *Credentials
 	// Pods to scrape; nil with NoInstanceMetrics.
@@ -81,85 +78,98 @@ func readKinds() []string {
 // Setup adds the readers of Kubernetes to a manager with Scheme and CacheOptions: no reconciler, no writes, no events.
 // Nothing runs, and no request is sent, before the manager starts.
 func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers, error) {
-	if config.Store == nil || config.Worker == nil || config.Clock == nil {
-		return nil, errors.New("controllers: Store, Worker and Clock must be set")
-	}
 	discovery, err := cluster.NewDiscovery(cluster.DiscoveryConfig{
 		Mapper: mgr.GetRESTMapper(), Cache: mgr.GetCache(), Kinds: readKinds(), Index: readIndexOf, Optional: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	credentials, targets, err := NewTargets(mgr, discovery, target.Config{
-		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials,
-		OwnCredentials: config.OwnCredentials, WorkerCredentials: config.WorkerCredentials,
-		InstanceMetrics: config.InstanceMetrics, Worker: config.Worker,
-		Consumers: target.ConsumerCount(config.Store, config.Clock), Now: config.Clock,
-	})
+	r, err := New(mgr, discovery, config)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	pods, err := WatchPods(mgr, config.InstanceMetrics, config.Namespaces)
-	if err != nil {
-		return nil, fmt.Errorf("controllers: %w", err)
-	}
-	maker, err := newDecisionMaker(DecisionMakerConfig{
+	r.DecisionMaker, err = newDecisionMaker(DecisionMakerConfig{
 		Lease: config.Lease, PollInterval: config.PollInterval, Now: config.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	discovery.OnSynced(cluster.KindLease, func() error { return maker.follow(ctx, mgr.GetCache()) })
+	discovery.OnSynced(cluster.KindLease, func() error { return r.DecisionMaker.follow(ctx, mgr.GetCache()) })
 	discovery.OnSynced(cluster.KindPolicy, func() error {
 		return notifyOfPolicies(ctx, mgr.GetCache(), config.PolicyChanged)
 	})
 	if err := discovery.AddTo(mgr); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	policies := &Policies{
+	err = r.Serve(mgr, config, &Policies{
 		reader: mgr.GetCache(), synced: func() bool { return discovery.Installed(cluster.KindPolicy) },
 		missing: func() error { return missing(discovery, cluster.KindPolicy) },
-	}
-	signals, err := NewSignals(SignalsConfig{
-		Store: config.Store, Targets: targets, Policies: policies, Now: config.Clock,
-		Forget: func(now time.Time) { targets.Forget(now); credentials.Forget(now) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	if err := mgr.Add(signals); err != nil {
-		return nil, fmt.Errorf("controllers: %w", err)
+	r.ScaledObjects = &ScaledObjects{
+		reader: mgr.GetCache(), installed: discovery.Installed,
+		missing: func(kind string) error { return missing(discovery, kind) },
 	}
-	return &Informers{
-		Signals: signals, Policies: policies, DecisionMaker: maker, Credentials: credentials, Pods: pods,
-		ScaledObjects: &ScaledObjects{
-			reader: mgr.GetCache(), installed: discovery.Installed,
-			missing: func(kind string) error { return missing(discovery, kind) },
-		},
-		discovery: discovery,
-	}, nil
+	return r, nil
 }
 
-// NewTargets reads and describes scale targets, with the credentials that they name. It sets the fields of config that
-// read Kubernetes: Workloads, Installed, Objects, Scales and Credentials.
-func NewTargets(mgr manager.Manager, discovery cluster.Discovery, config target.Config) (*Credentials,
-	*target.Targets, error,
-) {
-	credentials, err := NewCredentials(mgr.GetAPIReader(), config.FunctionCredentials, config.OwnCredentials, config.Now)
+// New adds the readers of targets and pods to a manager. Signals and policies follow with Serve.
+func New(mgr manager.Manager, discovery cluster.Discovery, config Config) (*Informers, error) {
+	if config.Store == nil || config.Targets.Worker == nil || config.Clock == nil {
+		return nil, errors.New("store, worker and clock must be set")
+	}
+	r := &Informers{discovery: discovery}
+	if err := r.findTargets(mgr, config); err != nil {
+		return nil, err
+	}
+	if config.Targets.InstanceMetrics != target.PodInstanceMetrics {
+		return r, nil
+	}
+	var err error
+	if r.Pods, err = NewPods(mgr, config.Namespaces); err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(r.Pods); err != nil {
+		return nil, fmt.Errorf("adding the watch of pods: %w", err)
+	}
+	return r, nil
+}
+
+// Serve adds the signals of policies and of what they scale.
+func (r *Informers) Serve(mgr manager.Manager, config Config, policies *Policies) (err error) {
+	r.Policies = policies
+	r.Signals, err = NewSignals(SignalsConfig{
+		Store: config.Store, Targets: r.Targets, Policies: policies, Now: config.Clock,
+		Forget: func(now time.Time) { r.Targets.Forget(now); r.Credentials.Forget(now) },
+	})
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	config.Workloads, config.Objects = mgr.GetCache(), mgr.GetAPIReader()
-	config.Installed, config.Credentials = discovery.Installed, credentials
-	if config.Scales, err = newScales(mgr); err != nil {
-		return nil, nil, err
+	return mgr.Add(r.Signals)
+}
+
+// findTargets reads and describes scale targets, with the credentials that they name.
+func (r *Informers) findTargets(mgr manager.Manager, config Config) (err error) {
+	finding := config.Targets
+	finding.Consumers, finding.Now = target.ConsumerCount(config.Store, config.Clock), config.Clock
+	r.Credentials, err = NewCredentials(mgr.GetAPIReader(), finding.FunctionCredentials, finding.OwnCredentials,
+		config.Clock)
+	if err != nil {
+		return err
 	}
-	config.Background = target.NewBackground()
-	if err := mgr.Add(config.Background); err != nil {
-		return nil, nil, err
+	finding.Workloads, finding.Objects = mgr.GetCache(), mgr.GetAPIReader()
+	finding.Installed, finding.Credentials = r.discovery.Installed, r.Credentials
+	if finding.Scales, err = newScales(mgr); err != nil {
+		return err
 	}
-	targets, err := target.New(config)
-	return credentials, targets, err
+	finding.Background = target.NewBackground()
+	if err := mgr.Add(finding.Background); err != nil {
+		return err
+	}
+	r.Targets, err = target.New(finding)
+	return err
 }
 
 func notifyOfPolicies(ctx context.Context, informers cache.Informers, notify func(types.NamespacedName)) error {
@@ -249,19 +259,4 @@ func CacheOptions(lease types.NamespacedName, namespaces []string) cache.Options
 			},
 		},
 	}
-}
-
-// WatchPods adds the watch of pods to the manager; nil with NoInstanceMetrics. Without namespaces it is of all.
-func WatchPods(mgr manager.Manager, mode target.InstanceMetrics, namespaces []string) (*Pods, error) {
-	if mode != target.PodInstanceMetrics {
-		return nil, nil //nolint:nilnil // none is a result
-	}
-	pods, err := NewPods(mgr, namespaces)
-	if err != nil {
-		return nil, err
-	}
-	if err := mgr.Add(pods); err != nil {
-		return nil, fmt.Errorf("adding the watch of pods: %w", err)
-	}
-	return pods, nil
 }

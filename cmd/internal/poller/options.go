@@ -202,10 +202,15 @@ func (o *Options) PulsarHosts() []string {
 	return hosts
 }
 
-// OwnCredentials returns which credentials the flags have, for clusters with credentials that cannot be read.
-func (o *Options) OwnCredentials() target.OwnCredentials {
-	return target.OwnCredentials{
-		Authenticates: o.PulsarTokenFile != "" || o.PulsarAuthPlugin != "",
-		TrustsMore:    o.PulsarCAFile != "",
+// Targets are the fields that the flags set, and the worker. Own credentials are for clusters with credentials that
+// cannot be read.
+func (o *Options) Targets(worker target.Worker) target.Config {
+	return target.Config{
+		DefaultAdminURL: o.PulsarAdminURL, FunctionCredentials: o.FunctionCredentials,
+		OwnCredentials: target.OwnCredentials{
+			Authenticates: o.PulsarTokenFile != "" || o.PulsarAuthPlugin != "",
+			TrustsMore:    o.PulsarCAFile != "",
+		},
+		WorkerCredentials: o.WorkerCredentials, InstanceMetrics: o.InstanceMetrics, Worker: worker,
 	}
 }
