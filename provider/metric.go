@@ -43,6 +43,10 @@ type metric struct {
 	taken func(backlog.Reading) (at time.Time, window time.Duration)
 }
 
+func newMetric(name string, unit unit, help string, measure func(backlog.Reading) backlog.Measurement) metric {
+	return metric{name: name, unit: unit, help: help, measure: measure}
+}
+
 func (m metric) policyOnly() bool { return m.measure == nil }
 
 // when returns the time and, for rates, the window of the measurement.
@@ -118,41 +122,26 @@ func servedMetrics() []metric {
 
 func backlogMetrics() []metric {
 	return []metric{
-		{
-			name: "pulsar_function_backlog_messages", unit: whole,
-			help:    "Messages not acknowledged: ready, delayed and dispatched ones.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Total },
-		},
-		{
-			name: "pulsar_function_backlog_ready_messages", unit: whole,
-			help:    "Backlog without delayed messages.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Ready },
-		},
-		{
-			name: "pulsar_function_backlog_undispatched_messages", unit: whole,
-			help:    "Ready messages that no replica has received yet; for Shared and Key_Shared.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Undispatched },
-		},
+		newMetric("pulsar_function_backlog_messages", whole, "Messages not acknowledged: ready, delayed and dispatched ones.",
+			func(r backlog.Reading) backlog.Measurement { return r.Total }),
+		newMetric("pulsar_function_backlog_ready_messages", whole, "Backlog without delayed messages.",
+			func(r backlog.Reading) backlog.Measurement { return r.Ready }),
+		newMetric("pulsar_function_backlog_undispatched_messages", whole,
+			"Ready messages that no replica has received yet; for Shared and Key_Shared.",
+			func(r backlog.Reading) backlog.Measurement { return r.Undispatched }),
 		{
 			name: "pulsar_function_backlog_bytes", unit: whole, detail: backlog.Bytes,
 			help:    "Bytes of the backlog; measured only while requested, because it takes a lock of the broker.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Bytes },
 		},
-		{
-			name: "pulsar_function_delayed_messages", unit: whole,
-			help:    "Delayed messages that are not due yet.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Delayed },
-		},
-		{
-			name: "pulsar_function_unacked_messages", unit: whole,
-			help:    "Messages that replicas have received and not acknowledged; for Shared and Key_Shared.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Unacked },
-		},
-		{
-			name: "pulsar_function_in_replay_messages", unit: whole,
-			help:    "Messages pending redelivery to a replica with room, including negatively acknowledged ones.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.InReplay },
-		},
+		newMetric("pulsar_function_delayed_messages", whole, "Delayed messages that are not due yet.",
+			func(r backlog.Reading) backlog.Measurement { return r.Delayed }),
+		newMetric("pulsar_function_unacked_messages", whole,
+			"Messages that replicas have received and not acknowledged; for Shared and Key_Shared.",
+			func(r backlog.Reading) backlog.Measurement { return r.Unacked }),
+		newMetric("pulsar_function_in_replay_messages", whole,
+			"Messages pending redelivery to a replica with room, including negatively acknowledged ones.",
+			func(r backlog.Reading) backlog.Measurement { return r.InReplay }),
 		{
 			name: "pulsar_function_oldest_unacked_message_age_seconds", unit: fraction,
 			help:    "Age of the oldest message in the backlog, 0 without one; measured less often than the rest.",
@@ -164,73 +153,46 @@ func backlogMetrics() []metric {
 
 func rateMetrics() []metric {
 	return []metric{
-		{
-			name: "pulsar_function_publish_rate", unit: perSecond,
-			help:    "Messages published per second.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.PublishRate },
-		},
-		{
-			name: "pulsar_function_delivery_rate", unit: perSecond,
-			help:    "Messages delivered to replicas per second, including redeliveries.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.DeliveryRate },
-		},
-		{
-			name: "pulsar_function_process_rate", unit: perSecond,
-			help:    "Messages processed per second.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.ProcessRate },
-		},
+		newMetric("pulsar_function_publish_rate", perSecond, "Messages published per second.",
+			func(r backlog.Reading) backlog.Measurement { return r.PublishRate }),
+		newMetric("pulsar_function_delivery_rate", perSecond,
+			"Messages delivered to replicas per second, including redeliveries.",
+			func(r backlog.Reading) backlog.Measurement { return r.DeliveryRate }),
+		newMetric("pulsar_function_process_rate", perSecond, "Messages processed per second.",
+			func(r backlog.Reading) backlog.Measurement { return r.ProcessRate }),
 	}
 }
 
 // consumerMetrics are metrics of the replicas as the broker reports them.
 func consumerMetrics() []metric {
 	return []metric{
-		{
-			name: "pulsar_function_consumers", unit: whole,
-			help:    "Replicas that are connected and consuming.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Consumers },
-		},
-		{
-			name: "pulsar_function_unread_partitions", unit: whole,
-			help:    "Partitions with backlog and without a consumer, while others have one.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.UnreadPartitions },
-		},
-		{
-			name: "pulsar_function_unread_messages", unit: whole,
-			help:    "Ready messages of such partitions.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.UnreadMessages },
-		},
-		{
-			name: "pulsar_function_blocked", unit: whole,
-			help:    "1 while dispatch has stopped because too many messages are not acknowledged, else 0.",
-			measure: func(r backlog.Reading) backlog.Measurement { return oneIf(r.Blocked) },
-		},
-		{
-			name: "pulsar_function_throttled", unit: whole,
-			help:    "1 while a rate limit throttles dispatch, so that more replicas would get no more, else 0.",
-			measure: func(r backlog.Reading) backlog.Measurement { return oneIf(r.Throttled) },
-		},
-		{
-			name: "pulsar_function_draining", unit: whole,
-			help:    "1 while keys wait for their former consumer after a replica came or went, else 0; for Key_Shared.",
-			measure: func(r backlog.Reading) backlog.Measurement { return oneIf(r.Draining) },
-		},
+		newMetric("pulsar_function_consumers", whole, "Replicas that are connected and consuming.",
+			func(r backlog.Reading) backlog.Measurement { return r.Consumers }),
+		newMetric("pulsar_function_unread_partitions", whole,
+			"Partitions with backlog and without a consumer, while others have one.",
+			func(r backlog.Reading) backlog.Measurement { return r.UnreadPartitions }),
+		newMetric("pulsar_function_unread_messages", whole, "Ready messages of such partitions.",
+			func(r backlog.Reading) backlog.Measurement { return r.UnreadMessages }),
+		newMetric("pulsar_function_blocked", whole,
+			"1 while dispatch has stopped because too many messages are not acknowledged, else 0.",
+			func(r backlog.Reading) backlog.Measurement { return oneIf(r.Blocked) }),
+		newMetric("pulsar_function_throttled", whole,
+			"1 while a rate limit throttles dispatch, so that more replicas would get no more, else 0.",
+			func(r backlog.Reading) backlog.Measurement { return oneIf(r.Throttled) }),
+		newMetric("pulsar_function_draining", whole,
+			"1 while keys wait for their former consumer after a replica came or went, else 0; for Key_Shared.",
+			func(r backlog.Reading) backlog.Measurement { return oneIf(r.Draining) }),
 	}
 }
 
 // instanceMetrics are from the instances' own counters.
 func instanceMetrics() []metric {
 	metrics := []metric{
-		{
-			name: "pulsar_function_busy_ratio", unit: fraction,
-			help:    "Share of the time that replicas spend in the function's calls, from 0 to about 1; for functions.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Instances.Busy },
-		},
-		{
-			name: "pulsar_function_service_time_seconds", unit: fraction,
-			help:    "Mean time of a call of the function.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Instances.ServiceTime },
-		},
+		newMetric("pulsar_function_busy_ratio", fraction,
+			"Share of the time that replicas spend in the function's calls, from 0 to about 1; for functions.",
+			func(r backlog.Reading) backlog.Measurement { return r.Instances.Busy }),
+		newMetric("pulsar_function_service_time_seconds", fraction, "Mean time of a call of the function.",
+			func(r backlog.Reading) backlog.Measurement { return r.Instances.ServiceTime }),
 		{
 			name: "pulsar_function_exception_rate", unit: perSecond,
 			help: "Exceptions per second, of the function's code and of the system around it.",
@@ -238,16 +200,10 @@ func instanceMetrics() []metric {
 				return sum(r.Instances.UserExceptionRate, r.Instances.SystemExceptionRate)
 			},
 		},
-		{
-			name: "pulsar_function_in_flight_messages", unit: whole,
-			help:    "Messages that replicas have received and not processed yet.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Instances.InFlight },
-		},
-		{
-			name: "pulsar_function_silent_instances", unit: whole,
-			help:    "Replicas that did not return their counters.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Instances.Silent },
-		},
+		newMetric("pulsar_function_in_flight_messages", whole, "Messages that replicas have received and not processed yet.",
+			func(r backlog.Reading) backlog.Measurement { return r.Instances.InFlight }),
+		newMetric("pulsar_function_silent_instances", whole, "Replicas that did not return their counters.",
+			func(r backlog.Reading) backlog.Measurement { return r.Instances.Silent }),
 	}
 	for i := range metrics {
 		isInstant := metrics[i].unit == whole

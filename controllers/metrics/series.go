@@ -38,6 +38,14 @@ type series struct {
 	labelled func(r *Record) []sample
 }
 
+// gauge is the usual row.
+func gauge(name, unit, absent, help string, value func(*Record) backlog.Measurement) series {
+	return series{
+		name: name, unit: unit, absent: absent, help: help,
+		value: func(r *Record, _ time.Time) backlog.Measurement { return value(r) },
+	}
+}
+
 // Description of a series, for its documentation.
 type Description struct {
 	Name string
@@ -74,7 +82,11 @@ const (
 )
 
 func table() []series {
-	return append(essential(), full()...)
+	more := full()
+	for i := range more {
+		more[i].level = Full
+	}
+	return append(essential(), more...)
 }
 
 func essential() []series {
@@ -86,74 +98,47 @@ func essential() []series {
 				return []sample{{[]string{r.actuator, r.mode, r.target, r.targetKind}, 1}}
 			},
 		},
-		{
-			name: "min_replicas", unit: "replicas", help: "spec.minReplicas.", absent: never,
-			value: func(r *Record, _ time.Time) backlog.Measurement { return backlog.Known(float64(r.minReplicas)) },
-		},
-		{
-			name: "max_replicas", unit: "replicas", help: "spec.maxReplicas.", absent: never,
-			value: func(r *Record, _ time.Time) backlog.Measurement { return backlog.Known(float64(r.maxReplicas)) },
-		},
-		{
-			name: "desired_replicas", unit: "replicas", absent: noDecision,
-			help:  "Desired replicas of the last decision, which the autoscaler of the policy follows.",
-			value: func(r *Record, _ time.Time) backlog.Measurement { return r.desired },
-		},
-		{
-			name: "spec_replicas", unit: "replicas", absent: "while there is no target",
-			help:  "spec.replicas of the target at the last reconcile.",
-			value: func(r *Record, _ time.Time) backlog.Measurement { return r.spec },
-		},
-		{
-			name: "running_replicas", unit: "replicas", absent: "while neither pods nor the target's status can be read",
-			help:  "Running replicas at the last reconcile.",
-			value: func(r *Record, _ time.Time) backlog.Measurement { return r.running },
-		},
-		{
-			name: "ready_messages", unit: "messages", absent: noReading,
-			help:  "Ready messages: the backlog without delayed messages.",
-			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.ready },
-		},
-		{
-			name: "publish_rate", unit: "messages per second", absent: noReading, help: "Messages published.",
-			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.publishRate },
-		},
-		{
-			name: "process_rate", unit: "messages per second", absent: noReading, help: "Messages processed.",
-			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.processRate },
-		},
-		{
-			name: "wait_seconds", unit: "seconds", absent: noReading + ", or while none is processed",
-			help:  "Estimated wait of a message that is published now.",
-			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.wait },
-		},
-		{
-			name: "capacity_messages_per_second", unit: "messages per second", absent: "until it is measured",
-			help:  "Messages that one busy replica processes, as measured.",
-			value: func(r *Record, _ time.Time) backlog.Measurement { return r.capacity },
-		},
+		gauge("min_replicas", "replicas", never, "spec.minReplicas.",
+			func(r *Record) backlog.Measurement { return backlog.Known(float64(r.minReplicas)) }),
+		gauge("max_replicas", "replicas", never, "spec.maxReplicas.",
+			func(r *Record) backlog.Measurement { return backlog.Known(float64(r.maxReplicas)) }),
+		gauge("desired_replicas", "replicas", noDecision,
+			"Desired replicas of the last decision, which the autoscaler of the policy follows.",
+			func(r *Record) backlog.Measurement { return r.desired }),
+		gauge("spec_replicas", "replicas", "while there is no target",
+			"spec.replicas of the target at the last reconcile.",
+			func(r *Record) backlog.Measurement { return r.spec }),
+		gauge("running_replicas", "replicas", "while neither pods nor the target's status can be read",
+			"Running replicas at the last reconcile.",
+			func(r *Record) backlog.Measurement { return r.running }),
+		gauge("ready_messages", "messages", noReading, "Ready messages: the backlog without delayed messages.",
+			func(r *Record) backlog.Measurement { return r.signals.ready }),
+		gauge("publish_rate", "messages per second", noReading, "Messages published.",
+			func(r *Record) backlog.Measurement { return r.signals.publishRate }),
+		gauge("process_rate", "messages per second", noReading, "Messages processed.",
+			func(r *Record) backlog.Measurement { return r.signals.processRate }),
+		gauge("wait_seconds", "seconds", noReading+", or while none is processed",
+			"Estimated wait of a message that is published now.",
+			func(r *Record) backlog.Measurement { return r.signals.wait }),
+		gauge("capacity_messages_per_second", "messages per second", "until it is measured",
+			"Messages that one busy replica processes, as measured.",
+			func(r *Record) backlog.Measurement { return r.capacity }),
 	}, outcomes()...)
 }
 
 // outcomes returns series for the objective and for what limits or holds replicas.
 func outcomes() []series {
 	return []series{
-		{
-			name: "latency_objective_seconds", unit: "seconds", help: "spec.latencyObjective.", absent: never,
-			value: func(r *Record, _ time.Time) backlog.Measurement { return backlog.Known(r.objective.Seconds()) },
-		},
-		{
-			name: "objective_met", help: "1 while condition ObjectiveMet is True, and 0 while it is False.",
-			absent: "while the condition is Unknown",
-			value:  func(r *Record, _ time.Time) backlog.Measurement { return r.met },
-		},
-		{
-			name: "objective_burn_rate", unit: "ratio",
-			absent: "without spec.objectivePercent, and while it is unknown how many messages were late",
-			help: "Messages of spec.objectiveWindow that were late, over those that spec.objectivePercent allows to be: " +
+		gauge("latency_objective_seconds", "seconds", never, "spec.latencyObjective.",
+			func(r *Record) backlog.Measurement { return backlog.Known(r.objective.Seconds()) }),
+		gauge("objective_met", "", "while the condition is Unknown",
+			"1 while condition ObjectiveMet is True, and 0 while it is False.",
+			func(r *Record) backlog.Measurement { return r.met }),
+		gauge("objective_burn_rate", "ratio",
+			"without spec.objectivePercent, and while it is unknown how many messages were late",
+			"Messages of spec.objectiveWindow that were late, over those that spec.objectivePercent allows to be: "+
 				"above 1, more were.",
-			value: func(r *Record, _ time.Time) backlog.Measurement { return r.burn },
-		},
+			func(r *Record) backlog.Measurement { return r.burn }),
 		{
 			name: "late_seconds_total", unit: "seconds", counter: true, absent: never,
 			help: "Time in which messages missed the latency objective. Time in which the backlog is unknown does not count. " +
