@@ -162,7 +162,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 		return kept, tried
 	}
 	if after.Zero.readyForZero(in) && !winner.foresees {
-		return 0, trial{passed: []string{HoldPartial, HoldStabilizing}} // an exact count, for long enough
+		return 0, trial{passed: []string{HoldUnknown, HoldStabilizing}} // an exact count, for long enough
 	}
 	wanted := max(1, winner.needed)
 	if wanted >= current {

@@ -142,7 +142,7 @@ func TestDecide(t *testing.T) {
 				in.Reading.Blocked = true
 				return in
 			}(),
-			state: policy.State{Capacity: learned(100)}, want: 2, hold: policy.HoldBlocked,
+			state: policy.State{Capacity: learned(100)}, want: 2, hold: policy.HoldDispatchLimited,
 		},
 		"doubles when work piles up and no replica was measured yet": {
 			in: func() policy.Input {

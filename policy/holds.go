@@ -52,24 +52,22 @@ func (h Hold) when(is bool) Hold {
 	return h
 }
 
-// because is the hold of an error, which passes without one.
-func because(reason string, err error) Hold {
+// unknownBy is the hold of what is unknown by an error, which passes without one.
+func unknownBy(err error) Hold {
 	if err == nil {
-		return Hold{Reason: reason}
+		return Hold{Reason: HoldUnknown}
 	}
-	return Hold{reason, err.Error()}
+	return Hold{HoldUnknown, err.Error()}
 }
 
 // tryUp tries the reasons not to add replicas. A flag is not believed while replicas process as much as they can, if
 // blocked ones also continue to receive messages.
 func (t trial) tryUp(in Input, state State) trial {
 	r, working := in.Reading, atCapacity(in, state.Capacity)
-	blocked := Hold{
-		HoldBlocked, "dispatch is blocked until consumers acknowledge messages: more replicas would receive none",
-	}
-	throttled := Hold{
-		HoldThrottled, "a dispatch rate limit of Pulsar throttles messages: more replicas would receive no more",
-	}
+	blocked := Hold{HoldDispatchLimited, "dispatch is blocked until consumers acknowledge messages, so more replicas " +
+		"would receive none: acknowledge messages in the function, or raise the limit of unacknowledged ones"}
+	throttled := Hold{HoldDispatchLimited, "a dispatch rate limit of Pulsar throttles messages, so more replicas would " +
+		"receive no more: raise the limit"}
 	return t.try(blocked.when(r.Blocked && (!working || !receiving(r))), throttled.when(r.Throttled && !working),
 		Hold{HoldNotStarting, NotStarting(in.Pods, in.CurrentReplicas, in.Now)})
 }
@@ -108,8 +106,8 @@ func NotStarting(pods *Pods, replicas int32, now time.Time) string {
 }
 
 func (t trial) tryDown(in Input, state State) trial {
-	return t.try(Hold{HoldStabilizing, oldReading(in)}, because(HoldPartial, in.Reading.Coverage.Err()),
-		because(HoldUnknown, unknownLoad(in)), Hold{HoldUnknown, lasting(in, state.Contradiction)},
+	return t.try(Hold{HoldStabilizing, oldReading(in)}, unknownBy(in.Reading.Coverage.Err()),
+		unknownBy(unknownLoad(in)), Hold{HoldUnknown, lasting(in, state.Contradiction)},
 		Hold{HoldStabilizing, replacing(in, state.Start)})
 }
 

@@ -35,17 +35,18 @@ func TestHolds(t *testing.T) {
 		rate, ready float64
 		change      func(in *policy.Input, state *policy.State)
 		hold        string
+		message     string // a part of it
 	}{
 		"up: dispatch is blocked": {
-			rate:   more,
-			change: func(in *policy.Input, _ *policy.State) { in.Reading.Blocked = true }, hold: policy.HoldBlocked,
+			rate: more, change: func(in *policy.Input, _ *policy.State) { in.Reading.Blocked = true },
+			hold: policy.HoldDispatchLimited, message: "acknowledge messages in the function",
 		},
 		"up: dispatch is throttled": {
 			rate: more,
 			change: func(in *policy.Input, _ *policy.State) {
 				in.Reading.Throttled, in.Reading.ProcessRate = true, backlog.Known(200)
 			},
-			hold: policy.HoldThrottled,
+			hold: policy.HoldDispatchLimited, message: "a dispatch rate limit",
 		},
 		"up for a backlog: one replica of four is in a crash loop": {
 			rate: 340, ready: 30_000, change: func(in *policy.Input,
@@ -93,7 +94,7 @@ func TestHolds(t *testing.T) {
 				_ *policy.State,
 			) {
 				in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
-			}, hold: policy.HoldUnknown,
+			}, hold: policy.HoldUnknown, message: "the publish rate is unknown",
 		},
 		"down, not held: dispatch is blocked": {
 			rate:   fewer,
@@ -134,6 +135,7 @@ func TestHolds(t *testing.T) {
 			require.NotNil(t, decision.Hold)
 			require.Equal(t, test.hold, decision.Hold.Reason)
 			require.NotEmpty(t, decision.Hold.Message)
+			require.Contains(t, decision.Hold.Message, test.message)
 		})
 	}
 }

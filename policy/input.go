@@ -164,10 +164,9 @@ type Hold struct {
 
 // Reasons to hold.
 const (
-	// HoldUnknown: there is no reading, or the backlog or the instances contradict Pulsar's counters.
+	// HoldUnknown: there is no reading, some topics or partitions are missing in it, so the load may be larger, or the
+	// backlog or the instances contradict Pulsar's counters.
 	HoldUnknown = "BacklogUnknown"
-	// HoldPartial: some topics or partitions are unknown, so that the load may be larger.
-	HoldPartial = "ReadingPartial"
 	// HoldLearning: the capacity of a replica, or its utilization, is unknown.
 	HoldLearning = "CapacityNotLearned"
 	// HoldStabilizing: it is too early for a scale-down. More replicas were needed recently, replicas start, a rollout
@@ -181,10 +180,8 @@ const (
 	HoldIneffective = "ScalingIneffective"
 	// HoldUnverified: it is unknown whether the last replicas added process more.
 	HoldUnverified = "ScaleUpUnverified"
-	// HoldThrottled: a dispatch rate limit of Pulsar throttles messages.
-	HoldThrottled = "DispatchThrottled"
-	// HoldBlocked: dispatch is blocked until consumers acknowledge messages.
-	HoldBlocked = "DispatchBlocked"
+	// HoldDispatchLimited: Pulsar dispatches no more, by a rate limit, or until consumers acknowledge messages.
+	HoldDispatchLimited = "DispatchLimited"
 )
 
 // Reasons to hold that follow from the target's pods and from scaling to zero.

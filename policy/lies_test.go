@@ -74,17 +74,17 @@ func TestAFlagThatReplicasContradictIsNotBelieved(t *testing.T) {
 		hold   string // empty if replicas are added
 	}{
 		"blocked, and replicas have nothing to do": {
-			change: func(r *backlog.Reading) { r.Blocked = true }, busy: 0.1, hold: policy.HoldBlocked,
+			change: func(r *backlog.Reading) { r.Blocked = true }, busy: 0.1, hold: policy.HoldDispatchLimited,
 		},
 		"blocked, and replicas process what they hold": {
 			change: func(r *backlog.Reading) { r.Blocked, r.DeliveryRate = true, backlog.Known(0) },
-			busy:   usual, hold: policy.HoldBlocked,
+			busy:   usual, hold: policy.HoldDispatchLimited,
 		},
 		"blocked, and replicas receive as much as they can process": {
 			change: func(r *backlog.Reading) { r.Blocked, r.DeliveryRate = true, backlog.Known(400) }, busy: usual,
 		},
 		"throttled, and replicas have nothing to do": {
-			change: func(r *backlog.Reading) { r.Throttled = true }, busy: 0.4, hold: policy.HoldThrottled,
+			change: func(r *backlog.Reading) { r.Throttled = true }, busy: 0.4, hold: policy.HoldDispatchLimited,
 		},
 		"throttled, and replicas process as much as they can": {
 			change: func(r *backlog.Reading) { r.Throttled = true }, busy: usual,

@@ -63,7 +63,7 @@ func TestAPartialReadingHoldsTheRest(t *testing.T) {
 	state := policy.State{Capacity: learned(100), Arrivals: arrivals(10)}
 	decision, after := policy.Decide(partial(input(8, reading(0, 10))), state)
 	require.Equal(t, int32(8), decision.Replicas)
-	require.Equal(t, policy.HoldPartial, decision.Hold.Reason)
+	require.Equal(t, policy.HoldUnknown, decision.Hold.Reason)
 	require.Equal(t, "partial answer: 99 of 100 topics are known; missing: persistent://public/default/in-7 "+
 		"(permission missing)", decision.Hold.Message)
 	require.Equal(t, state.Arrivals, after.Arrivals, "a lower bound lowers no rate")

@@ -30,7 +30,7 @@ func requirePassed(t *testing.T, in policy.Input, state policy.State, held strin
 
 func TestADecisionListsTheGuardsOfMoreReplicas(t *testing.T) {
 	formula := []string{policy.HoldWithinObjective, policy.HoldUnverified, policy.HoldIneffective}
-	all := slices.Concat(formula, []string{policy.HoldBlocked, policy.HoldThrottled, policy.HoldNotStarting})
+	all := slices.Concat(formula, []string{policy.HoldDispatchLimited, policy.HoldNotStarting})
 	scaleUp := func(in *policy.Input, rules v1alpha1.ScaleUpRules) {
 		in.Spec.Behavior = &v1alpha1.Behavior{ScaleUp: &rules}
 	}
@@ -58,13 +58,13 @@ func TestADecisionListsTheGuardsOfMoreReplicas(t *testing.T) {
 		}, policy.HoldUnverified, formula[:1]},
 		"dispatch is blocked": {800, func(in *policy.Input, _ *policy.State) {
 			in.Reading.Blocked, in.Reading.Throttled = true, true
-		}, policy.HoldBlocked, formula},
+		}, policy.HoldDispatchLimited, formula},
 		"dispatch is throttled": {800, func(in *policy.Input, _ *policy.State) {
 			in.Reading.Throttled, in.Reading.ProcessRate = true, backlog.Known(200)
-		}, policy.HoldThrottled, all[:4]},
+		}, policy.HoldDispatchLimited, formula},
 		"replicas do not start": {800, func(in *policy.Input, _ *policy.State) {
 			in.Reading.Ready, in.Pods = backlog.Known(300_000), &policy.Pods{CrashLooping: 1}
-		}, policy.HoldNotStarting, all[:5]},
+		}, policy.HoldNotStarting, all[:4]},
 		"another strategy has no guard of the formula": {800, func(in *policy.Input, _ *policy.State) {
 			in.Spec.Strategies = []v1alpha1.Strategy{rateStrategy("100")}
 		}, "", all[3:]},
@@ -97,7 +97,7 @@ func TestADecisionListsTheGuardsOfMoreReplicas(t *testing.T) {
 
 // A reason with several guards has passed with the last of them.
 func TestADecisionListsTheGuardsOfFewerReplicas(t *testing.T) {
-	all := []string{policy.HoldPartial, policy.HoldUnknown, policy.HoldStabilizing}
+	all := []string{policy.HoldUnknown, policy.HoldStabilizing}
 	for name, test := range map[string]struct {
 		change func(in *policy.Input, state *policy.State)
 		held   string
@@ -112,16 +112,16 @@ func TestADecisionListsTheGuardsOfFewerReplicas(t *testing.T) {
 		}, policy.HoldStabilizing, nil},
 		"a part is unknown": {func(in *policy.Input, _ *policy.State) {
 			in.Reading.Coverage = backlog.Coverage{Topics: 2, Known: 1}
-		}, policy.HoldPartial, nil},
+		}, policy.HoldUnknown, nil},
 		"the arrivals are unknown": {func(in *policy.Input, _ *policy.State) {
 			in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
-		}, policy.HoldUnknown, all[:1]},
+		}, policy.HoldUnknown, nil},
 		"pods are replaced": {func(in *policy.Input, _ *policy.State) {
 			in.Pods = &policy.Pods{Updating: true}
-		}, policy.HoldStabilizing, all[:2]},
+		}, policy.HoldStabilizing, all[:1]},
 		"it is too early": {func(_ *policy.Input, state *policy.State) {
 			state.Recommendations = []policy.ReplicasAt{{At: ago(29 * time.Second), Replicas: 4}}
-		}, policy.HoldStabilizing, all[:2]},
+		}, policy.HoldStabilizing, all[:1]},
 		"behavior forbids it": {func(in *policy.Input, _ *policy.State) {
 			in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{SelectPolicy: v1alpha1.SelectDisabled}}
 		}, policy.HoldScaleDownLimit, all},
@@ -136,7 +136,7 @@ func TestADecisionListsTheGuardsOfFewerReplicas(t *testing.T) {
 
 func TestADecisionListsTheGuardsOfZero(t *testing.T) {
 	partial := backlog.Coverage{Topics: 2, Known: 1}
-	wake := []string{policy.HoldUnknown, policy.HoldPartial, policy.HoldWakeBackoff}
+	wake := []string{policy.HoldUnknown, policy.HoldWakeBackoff}
 	for name, test := range map[string]struct {
 		current int32
 		change  func(in *policy.Input, state *policy.State)
@@ -149,22 +149,22 @@ func TestADecisionListsTheGuardsOfZero(t *testing.T) {
 		}, "", wake},
 		"a part is unknown": {0, func(in *policy.Input, _ *policy.State) {
 			in.Reading.Coverage = partial
-		}, policy.HoldPartial, wake[:1]},
+		}, policy.HoldUnknown, nil},
 		"it waits after a wake that processed nothing": {0, func(in *policy.Input, state *policy.State) {
 			in.Reading.Ready, state.Zero.Until = backlog.Known(50), noon().Add(time.Minute)
-		}, policy.HoldWakeBackoff, wake[:2]},
+		}, policy.HoldWakeBackoff, wake[:1]},
 		"the last replica works": {1, func(in *policy.Input, _ *policy.State) {
 			in.Reading.PublishRate = backlog.Known(50)
 		}, "", nil},
 		"the last replica is idle, not for long": {1, func(_ *policy.Input, state *policy.State) {
 			state.Zero.IdleSince, state.Zero.IdleAt, state.ReadAt = ago(time.Minute), noon(), ago(10*time.Second)
-		}, policy.HoldStabilizing, wake[1:2]},
+		}, policy.HoldStabilizing, wake[:1]},
 		"the last replica may work for an unknown part": {1, func(in *policy.Input, _ *policy.State) {
 			in.Reading.Coverage = partial
-		}, policy.HoldPartial, nil},
+		}, policy.HoldUnknown, nil},
 		"the last replica is removed": {1, func(_ *policy.Input, state *policy.State) {
 			state.Zero.IdleSince, state.Zero.IdleAt, state.ReadAt = ago(time.Hour), noon(), ago(10*time.Second)
-		}, "", []string{policy.HoldPartial, policy.HoldStabilizing}},
+		}, "", []string{policy.HoldUnknown, policy.HoldStabilizing}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, state := idle(test.current, 0), policy.State{Capacity: learned(100), Arrivals: arrivals(0)}

@@ -152,10 +152,10 @@ func TestStrategies(t *testing.T) {
 		},
 		"does not go up by rate while dispatch is blocked": {
 			in:    asking(3, blocked(reading(0, 500)), rateStrategy("100")),
-			state: policy.State{Arrivals: arrivals(500)}, want: 3, hold: policy.HoldBlocked,
+			state: policy.State{Arrivals: arrivals(500)}, want: 3, hold: policy.HoldDispatchLimited,
 		},
 		"does not go up by use while dispatch is blocked": {
-			in: asking(3, blocked(used(3, usual)), utilizationStrategy(50)), want: 3, hold: policy.HoldBlocked,
+			in: asking(3, blocked(used(3, usual)), utilizationStrategy(50)), want: 3, hold: policy.HoldDispatchLimited,
 		},
 		"holds the larger rate of the stabilization window": {
 			in: asking(8, reading(0, 200), rateStrategy("100")),

@@ -119,7 +119,7 @@ func (z Zero) tryIdle(in Input, before trial) trial {
 		return before
 	}
 	ready, err := in.Reading.Ready.LowerBound()
-	partial := because(HoldPartial, in.Reading.Coverage.Err()).when(err != nil || ready < 1)
+	partial := unknownBy(in.Reading.Coverage.Err()).when(err != nil || ready < 1)
 	if partial.Message == "" && z.IdleSince.IsZero() {
 		return before // it is not idle
 	}
@@ -164,7 +164,7 @@ func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 // wake returns the full number of replicas that the arrivals and the backlog need, instead of one first.
 func (z Zero) wake(in Input, state State) (int32, trial) {
 	ready, err := in.Reading.Ready.LowerBound()
-	partial, backoff := Hold{Reason: HoldPartial}, Hold{Reason: HoldWakeBackoff}
+	unknown, backoff := unknownBy(err), Hold{Reason: HoldWakeBackoff}
 	work := max(ready, in.Reading.Unconfirmed) - state.Floor.Messages
 	until := z.Until
 	if again := z.Since.Add(max(retryAfter, z.Backoff)); work < 1 && again.After(until) {
@@ -173,14 +173,14 @@ func (z Zero) wake(in Input, state State) (int32, trial) {
 	switch {
 	case err != nil:
 	case ready < 1 && in.Reading.Unconfirmed < 1:
-		if partial = because(HoldPartial, in.Reading.Coverage.Err()); partial.Message == "" {
+		if unknown = unknownBy(in.Reading.Coverage.Err()); unknown.Message == "" {
 			return 0, trial{}
 		}
 	case in.Now.Before(until):
 		backoff.Message = fmt.Sprintf("%s messages were not processed when replicas last ran: next attempt in %s",
 			short(max(ready, in.Reading.Unconfirmed)), until.Sub(in.Now).Truncate(time.Second))
 	}
-	tried := trial{}.try(because(HoldUnknown, err), partial, backoff)
+	tried := trial{}.try(unknown, backoff)
 	switch {
 	case tried.held != nil:
 		return 0, tried

@@ -47,8 +47,7 @@ DECIDED       12s ago, at 2026-11-21T12:00:00Z
   equation    (412/s arriving + 13000 backlog / 18s) / 61.3/s per replica =
               18.50
   guards      tried, and did not hold: WithinObjective, ScaleUpUnverified,
-              ScalingIneffective, DispatchBlocked, DispatchThrottled,
-              ReplicasNotStarting
+              ScalingIneffective, DispatchLimited, ReplicasNotStarting
   held by     nothing
 
 TO CHANGE IT
@@ -70,8 +69,8 @@ REPLICAS
 ATTENTION     nothing: all conditions are as they should be
 `, explained(scaledPolicy("resize", func(p *v1alpha1.AutoscalingPolicy) {
 		p.Status.Decision.PassedGuards = []string{
-			policy.HoldWithinObjective, policy.HoldUnverified, policy.HoldIneffective, policy.HoldBlocked,
-			policy.HoldThrottled, policy.HoldNotStarting,
+			policy.HoldWithinObjective, policy.HoldUnverified, policy.HoldIneffective, policy.HoldDispatchLimited,
+			policy.HoldNotStarting,
 		}
 	})))
 }
@@ -79,7 +78,7 @@ ATTENTION     nothing: all conditions are as they should be
 // troubledPolicy is held, limited and partly unknown.
 func troubledPolicy() v1alpha1.AutoscalingPolicy {
 	const fix = "grant consume on namespace public/default to the role of the credentials"
-	p := scaledPolicy("resize", hold("ReadingPartial", "the load may be larger"),
+	p := scaledPolicy("resize", hold("BacklogUnknown", "the load may be larger"),
 		setCondition("Ready", "False", "PartialAnswer", "1 topic is unknown: "+fix),
 		setCondition("BacklogKnown", "False", "PartialAnswer", "1 topic is unknown: "+fix),
 		setCondition("ScalingLimited", "True", "TooManyReplicas", "the load needs more replicas than maxReplicas"),
@@ -116,7 +115,7 @@ func TestExplainHasFieldsWithUnitsForPrograms(t *testing.T) {
 		setCondition("ObjectiveMet", "False", "ReplicasHeld", "replicas are held"),
 		func(p *v1alpha1.AutoscalingPolicy) {
 			p.Status.Decision.CappedBy, p.Status.RunningReplicas = "partitions", nil
-			p.Status.Decision.PassedGuards = []string{"ReadingPartial"}
+			p.Status.Decision.PassedGuards = []string{"ScaleDownStabilized"}
 			p.Status.Forecast = troubledPolicy().Status.Forecast
 		}))
 	out, err := kubectlPap(t, "", "explain", "resize", "-n", "media", "-o", "json", "--server", server.url)
@@ -140,7 +139,7 @@ func TestExplainHasFieldsWithUnitsForPrograms(t *testing.T) {
 				"beginsAt": "2026-11-21T12:05:00Z", "withinSeconds": 8, "publishedMessagesPerSecond": 400,
 				"foreseen": 38, "of": 40
 			},
-			"passedGuards": ["ReadingPartial"],
+			"passedGuards": ["ScaleDownStabilized"],
 			"heldBy": {"reason": "BacklogUnknown", "message": "the publish rate is unknown"}
 		},
 		"changes": [
@@ -173,7 +172,7 @@ func TestExplainNamesWhatHoldsAndLimits(t *testing.T) {
 			"              the last 40 came when they were expected\n",
 		"\n  in time     98% of the messages, at least 99% have to be: 42% of the budget\n" +
 			"              for late ones is left\n",
-		"\n  held by     ReadingPartial: the load may be larger\n",
+		"\n  held by     BacklogUnknown: the load may be larger\n",
 		"\n  suspended   Function Mesh's autoscaler, with maxReplicas 7\n",
 		"\n  suspended   ScaledObject resize-keda\n",
 		"\n  start       52s, median of 12: scheduling 2s, init containers 3s, containers\n" +
@@ -211,7 +210,7 @@ func TestExplainNamesWhatWouldChangeTheReplicas(t *testing.T) {
 			"  behavior    a shorter scaleUp.stabilizationWindowSeconds adds replicas earlier\n",
 		},
 		"another hold": {
-			v1alpha1.Decision{Hold: &v1alpha1.Hold{Reason: policy.HoldBlocked}},
+			v1alpha1.Decision{Hold: &v1alpha1.Hold{Reason: policy.HoldDispatchLimited}},
 			"  hold        it ends with its cause: Special cases in docs/algorithm.md has all\n",
 		},
 	} {

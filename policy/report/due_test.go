@@ -244,11 +244,11 @@ func TestTheGuardsThatPassedAreWrittenWithTheDecisionOnly(t *testing.T) {
 	r := newReporter(1, statusAt(noon(), 100))
 	now := noon().Add(10 * time.Second)
 	after := statusAt(now, 100)
-	after.Decision.PassedGuards = []string{policy.HoldPartial}
+	after.Decision.PassedGuards = []string{policy.HoldStabilizing}
 	require.False(t, r.reconcile(0, now, after))
 	after.Decision.Hold = &v1alpha1.Hold{Reason: policy.HoldUnknown}
 	require.True(t, r.reconcile(0, now, after))
-	require.Equal(t, []string{policy.HoldPartial}, r.observed[0].Policy.Status.Decision.PassedGuards)
+	require.Equal(t, []string{policy.HoldStabilizing}, r.observed[0].Policy.Status.Decision.PassedGuards)
 }
 
 func TestAFailedReconcileIsReportedOnceAndKeepsTheDecision(t *testing.T) {

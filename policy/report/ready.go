@@ -116,12 +116,7 @@ func ofSchedules(limits *v1alpha1.Limits, now, own int32) string {
 
 // externalLimit reports whether the limit of a hold is outside the Function.
 func externalLimit(hold string) bool {
-	switch hold {
-	case policy.HoldIneffective, policy.HoldThrottled, policy.HoldBlocked:
-		return true
-	default:
-		return false
-	}
+	return hold == policy.HoldIneffective || hold == policy.HoldDispatchLimited
 }
 
 // stalledAfter is how long a condition has to be False before the policy is stalled. What is applied together with a
