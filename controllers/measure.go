@@ -17,10 +17,6 @@ type Health interface {
 	Selected(namespace, selector string) (policy.Pods, error)
 }
 
-// freshIntervals is the greatest age of a reading for scale-down, in poll intervals: one failed and one late fetch are
-// normal.
-const freshIntervals = 3
-
 // measure reads the store and the health of the pods; nothing without a subscription. Topics at rest are polled less
 // often.
 func (o observer) measure(observed plan.Observed, pace backlog.Pace) plan.Measured {
@@ -28,7 +24,7 @@ func (o observer) measure(observed plan.Observed, pace backlog.Pace) plan.Measur
 	if subscription == nil {
 		return plan.Measured{}
 	}
-	measured := plan.Measured{FreshFor: freshIntervals * o.pollInterval, Pods: o.podHealth(observed.Subject)}
+	measured := plan.Measured{PollInterval: o.pollInterval, Pods: o.podHealth(observed.Subject)}
 	if pace == backlog.AtRest {
 		measured.Rested = max(0, backlog.RestInterval-o.pollInterval)
 	}

@@ -23,7 +23,7 @@ func ExampleDecide() {
 			MaxReplicas: 50, LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
 		}},
 		CurrentReplicas: 11,
-		FreshFor:        30 * time.Second,
+		PollInterval:    10 * time.Second,
 		Reading: backlog.Reading{
 			At: now, Type: backlog.Shared, Window: 10 * time.Second,
 			Total: backlog.Known(30120), Ready: backlog.Known(30120), LeastReady: backlog.Known(30120),

@@ -95,7 +95,7 @@ func (f foresight) ahead() (next *forecast.Next, order time.Time) {
 
 // early is how long before a rise replicas are ordered for it.
 func (f foresight) early(spread time.Duration) time.Duration {
-	return fromSeconds(f.state.Start.seconds() + (f.in.Sync() + f.in.pollInterval()/2 + spread).Seconds() -
+	return fromSeconds(f.state.Start.seconds() + (f.in.Sync() + f.in.PollInterval/2 + spread).Seconds() -
 		waitShare*LatencyObjective(f.in.Spec).Seconds())
 }
 
@@ -113,7 +113,7 @@ func (f foresight) upstream() float64 {
 
 func (f foresight) pulse() float64 {
 	next, order := f.ahead()
-	if next == nil || f.in.Now.Before(order) || f.in.Now.Sub(next.Begin) > next.Spread+2*f.in.pollInterval() {
+	if next == nil || f.in.Now.Before(order) || f.in.Now.Sub(next.Begin) > next.Spread+2*f.in.PollInterval {
 		return 0
 	}
 	return next.PerSecond

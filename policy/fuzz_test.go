@@ -109,7 +109,7 @@ func (s *source) set(v reflect.Value) {
 
 // input is any input, for a spec that the CRD admits.
 func (s *source) input() policy.Input {
-	in := policy.Input{Spec: spec(), Now: s.around(), FreshFor: time.Duration(s.below(120)) * time.Second}
+	in := policy.Input{Spec: spec(), Now: s.around(), PollInterval: time.Duration(s.below(40)) * time.Second}
 	in.Spec.MinReplicas = new(int32(s.below(5)))
 	in.Spec.MaxReplicas = max(1, *in.Spec.MinReplicas+int32(s.below(2000)))
 	in.Spec.LatencyObjective.Duration = time.Duration(s.below(3600)) * time.Second
@@ -166,7 +166,7 @@ func FuzzDecide(f *testing.F) {
 			if seconds, err := decision.Wait.Value(); err == nil {
 				require.False(t, math.IsNaN(seconds), "%v", decision.Wait)
 			}
-			if in.Unknown != nil || in.Now.Sub(in.Reading.At) > in.FreshFor {
+			if in.Unknown != nil || in.Now.Sub(in.Reading.At) > policy.FreshPolls*in.PollInterval {
 				kept := in.CurrentReplicas
 				if d := state.Decided; d.Replicas < kept && kept <= d.From { // a scale-down that was decided before
 					kept = d.Replicas

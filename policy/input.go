@@ -44,16 +44,20 @@ type Input struct {
 	Own *int32
 	// Pods of the target; nil if the controller may not read them.
 	Pods *Pods
-	// FreshFor is the maximum age of a reading for a scale-down: three poll intervals. Readings may be older by Rested,
-	// since the topics were at rest and polled less often.
-	FreshFor, Rested time.Duration
+	// PollInterval is that of the topics. Readings may be older by Rested, since the topics were at rest and polled less
+	// often.
+	PollInterval, Rested time.Duration
 	// Lag is how long the autoscaler takes to set the decided number; 0 if unknown, and where the controller writes it.
 	Lag time.Duration
 	// Upstream is what the Functions that publish to all topics of the subscription will send; nil if that is unknown.
 	Upstream *Outlook
 }
 
-func (in Input) freshFor() time.Duration { return in.FreshFor + in.Rested }
+// FreshPolls is the maximum age of a reading for a scale-down, in poll intervals: one failed and one late poll are
+// normal.
+const FreshPolls = 3
+
+func (in Input) freshFor() time.Duration { return FreshPolls*in.PollInterval + in.Rested }
 
 // SubscriptionType is the type that the broker reports, or the promised one if the broker reports none.
 func (in Input) SubscriptionType() backlog.SubscriptionType {
@@ -227,7 +231,7 @@ func downWindow(in Input) time.Duration {
 	if b := in.Spec.Behavior; b != nil && b.ScaleDown != nil && b.ScaleDown.StabilizationWindowSeconds != nil {
 		window = time.Duration(*b.ScaleDown.StabilizationWindowSeconds) * time.Second
 	}
-	if poll := in.pollInterval(); poll >= slowPoll {
+	if poll := in.PollInterval; poll >= slowPoll {
 		return max(window, 2*poll+time.Second)
 	}
 	return window
@@ -240,8 +244,6 @@ func Cooldown(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 	}
 	return defaultCooldown
 }
-
-func (in Input) pollInterval() time.Duration { return in.FreshFor / 3 }
 
 func strategies(spec v1alpha1.AutoscalingPolicySpec) []v1alpha1.Strategy {
 	if len(spec.Strategies) == 0 {

@@ -92,7 +92,7 @@ func (s State) learnCapacity(in Input, elapsed time.Duration) (after State, satu
 		return s, saturated, true
 	}
 	// Calls of replicas that started together end together, so a poll has all of them or none.
-	long := serviceTime > in.pollInterval().Seconds() && calls >= max(enoughMessages, now.Replicas)/2
+	long := serviceTime > in.PollInterval.Seconds() && calls >= max(enoughMessages, now.Replicas)/2
 	if (!saturated || long) && timed && serviceTime > 0 && (busy > minBusy || !before.coverageUnknown()) {
 		s.Capacity = before.observeBusy(before.coverage()/serviceTime, 1/max(1, calls), in.Now)
 		return s, saturated, true

@@ -38,7 +38,7 @@ const (
 	ObjectiveStalled
 )
 
-// ageLooks times FreshFor is more than the time between two looks at the age.
+// ageLooks times freshFor is more than the time between two looks at the age.
 const ageLooks = 2
 
 // LatencyObjective is latencyObjective of the spec, or its default where no API server has set it.

@@ -57,7 +57,7 @@ type Seen struct {
 
 // plus adds a poll, and returns the mean output.
 func (s Seen) plus(in Input, now Output) (after Seen, mean Output) {
-	seconds := max(in.pollInterval(), learnEvery).Seconds()
+	seconds := max(in.PollInterval, learnEvery).Seconds()
 	s.Polls = min(s.Polls+1, maxInt)
 	s.Messages, s.Seconds = s.Messages+now.Processed*seconds, s.Seconds+seconds
 	return s, Output{now.Replicas, s.Messages / s.Seconds}

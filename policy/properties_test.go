@@ -121,11 +121,12 @@ func TestTheCapacityModelRecommendsNoMoreReplicasThanPartitions(t *testing.T) {
 // The ways in which a reading is not complete: none of them may remove replicas.
 func TestUnknownOldOrPartialReadingsNeverRemoveReplicas(t *testing.T) {
 	t.Parallel()
+	old := func(in *policy.Input) time.Time { return in.Now.Add(-policy.FreshPolls*in.PollInterval - time.Second) }
 	ways := map[string]func(*policy.Input){
 		"no reading": func(in *policy.Input) { in.Unknown = backlog.ErrUnreachable },
-		"it is old":  func(in *policy.Input) { in.Reading.At = in.Now.Add(-in.FreshFor - time.Second) },
+		"it is old":  func(in *policy.Input) { in.Reading.At = old(in) },
 		"it is old, with trouble": func(in *policy.Input) {
-			in.Reading.At, in.Reading.Trouble = in.Now.Add(-in.FreshFor-time.Second), errors.New("connection refused")
+			in.Reading.At, in.Reading.Trouble = old(in), errors.New("connection refused")
 		},
 		"the backlog is unknown": func(in *policy.Input) {
 			in.Reading.Ready, in.Reading.Total = backlog.Unknown(backlog.ErrPartial), backlog.Unknown(backlog.ErrPartial)

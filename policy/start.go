@@ -81,7 +81,7 @@ func (s Start) learn(in Input) Start {
 	} else {
 		after.Restarts = max(0, s.Restarts-1)
 	}
-	if in.CurrentReplicas > s.From && in.pollInterval() <= coarsePoll {
+	if in.CurrentReplicas > s.From && in.PollInterval <= coarsePoll {
 		if s.Count == 0 {
 			after.Seconds = startSeconds
 		}
@@ -101,7 +101,7 @@ func (s Start) seconds() float64 {
 
 // react is the time in seconds from a change of the load until a new replica consumes.
 func (s Start) react(in Input) float64 {
-	return s.seconds() + in.pollInterval().Seconds() + in.Sync().Seconds()
+	return s.seconds() + in.PollInterval.Seconds() + in.Sync().Seconds()
 }
 
 // Sync is how long a decided number may take to reach the target: a sync of the HPA, or the measured lag if longer.

@@ -160,7 +160,7 @@ func (p *polled) instances() backlog.InstancesSample {
 
 func (p *polled) decide() {
 	in := input(int32(len(p.ready)), backlog.Reading{})
-	in.Now, in.FreshFor = p.at().Add(answersIn), 3*p.poll
+	in.Now, in.PollInterval = p.at().Add(answersIn), p.poll
 	in.Spec.LatencyObjective.Duration = 30 * time.Second
 	in.Reading, in.Unknown = p.store.Read(p.subscription, in.Now)
 	decision, after := policy.Decide(in, p.state)

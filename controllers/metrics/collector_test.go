@@ -73,7 +73,7 @@ func busy() (plan.Observed, *policy.Decision, v1alpha1.AutoscalingPolicyStatus) 
 	reading.Coverage = backlog.Coverage{Topics: 4, Known: 4}
 	o := plan.Observed{
 		Subject:  plan.Subject{Now: fixture.Noon(), Policy: p},
-		Measured: plan.Measured{Reading: &reading, FreshFor: 30 * time.Second},
+		Measured: plan.Measured{Reading: &reading, PollInterval: 10 * time.Second},
 	}
 	d := &policy.Decision{
 		Time: fixture.Noon(), Replicas: 50, Wanted: 61, Strategy: v1alpha1.StrategyCapacity,

@@ -142,7 +142,7 @@ func (r *Record) total(o plan.Observed, spec backlog.Measurement, late bool) tot
 		return next
 	}
 	next.lateSeconds, next.replicaSeconds, next.changes = r.totals.lateSeconds, r.totals.replicaSeconds, r.totals.changes
-	elapsed := min(max(0, o.Now.Sub(r.totals.at)), o.FreshFor).Seconds()
+	elapsed := min(max(0, o.Now.Sub(r.totals.at)), policy.FreshPolls*o.PollInterval).Seconds()
 	if r.totals.late {
 		next.lateSeconds += elapsed
 	}

@@ -37,8 +37,8 @@ type Measured struct {
 	Partitions []backlog.PartitionReading
 	// Pods of the target; nil while their health is unknown.
 	Pods *policy.Pods
-	// FreshFor is the maximum age of a reading for a scale-down; older by Rested if its topics were at rest.
-	FreshFor, Rested time.Duration
+	// PollInterval is that of the topics. The reading may be older by Rested, since they were at rest.
+	PollInterval, Rested time.Duration
 	// Upstream is what the Functions that publish to its topics process; nil if that is not known of all topics.
 	Upstream *policy.Outlook
 }

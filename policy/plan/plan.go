@@ -75,9 +75,9 @@ func Unwritten(o Observed, actions Actions) Result {
 // Input is the input of a decision. The target has replicas: Check ensures it.
 func Input(o Observed) policy.Input {
 	in := policy.Input{
-		Now: o.Now, Spec: o.Limited().Spec, CurrentReplicas: o.CurrentReplicas(), Unknown: o.Unknown, FreshFor: o.FreshFor,
-		Rested: o.Rested, Pods: o.Pods, NeverZero: o.Target.NeverZero, Restarts: o.Target.Restarts(), Frozen: Frozen(o),
-		Promised: o.Target.SubscriptionType, Partitions: o.Partitions,
+		Now: o.Now, Spec: o.Limited().Spec, CurrentReplicas: o.CurrentReplicas(), Unknown: o.Unknown,
+		PollInterval: o.PollInterval, Rested: o.Rested, Pods: o.Pods, NeverZero: o.Target.NeverZero,
+		Restarts: o.Target.Restarts(), Frozen: Frozen(o), Promised: o.Target.SubscriptionType, Partitions: o.Partitions,
 		Own: o.OwnReplicas(o.Pods), Upstream: o.Upstream,
 		Recreated: o.History.recreated(o.Target.UID), ManualRaise: manualRaise(o),
 	}

@@ -92,15 +92,12 @@ func partlyKnown(r *backlog.Reading) bool {
 func outdated(m plan.Measured, now time.Time) error {
 	const polls = 2.25
 	if m.Reading == nil || m.Reading.Trouble == nil ||
-		now.Sub(m.Reading.At).Seconds() < polls*pollInterval(m).Seconds()+m.Rested.Seconds() {
+		now.Sub(m.Reading.At).Seconds() < polls*m.PollInterval.Seconds()+m.Rested.Seconds() {
 		return nil
 	}
 	return fmt.Errorf("%w: no good answer since %s: %w", backlog.ErrStale, m.Reading.At.UTC().Format(time.RFC3339),
 		m.Reading.Trouble)
 }
-
-// pollInterval is a third of FreshFor.
-func pollInterval(m plan.Measured) time.Duration { return m.FreshFor / 3 }
 
 // partialAnswer names the topics that are missing.
 func partialAnswer(r *backlog.Reading) string {

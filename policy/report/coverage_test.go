@@ -27,7 +27,7 @@ func measured(r backlog.Reading) (plan.Observed, v1alpha1.AutoscalingPolicyStatu
 	p := fixture.Policy()
 	o := plan.Observed{
 		Subject:  plan.Subject{Now: noon(), Policy: p, Target: &plan.Target{Replicas: new(int32(3))}},
-		Measured: plan.Measured{Reading: &r, FreshFor: 30 * time.Second},
+		Measured: plan.Measured{Reading: &r, PollInterval: 10 * time.Second},
 	}
 	return o, decideOn(o)
 }

@@ -168,7 +168,7 @@ func (h History) Unset(o plan.Observed) plan.Unset {
 // watched is how long the autoscaler has lagged. Without reconciles, such as while the API server was unavailable, it
 // may have had no decision to follow.
 func (f findings) watched(o plan.Observed) period {
-	if o.Now.Sub(f.lagging.until) > o.FreshFor {
+	if o.Now.Sub(f.lagging.until) > policy.FreshPolls*o.PollInterval {
 		return period{}
 	}
 	return f.lagging

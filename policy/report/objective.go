@@ -183,7 +183,7 @@ func (o outcome) objectiveAchievable() metav1.Condition {
 		return Unsure(v1alpha1.ReasonPending, "the time that a replica takes to start is not learned yet")
 	}
 	start := time.Duration(o.start.Seconds * float64(time.Second)).Round(time.Second)
-	needed, sync := start+pollInterval(o.Measured), ""
+	needed, sync := start+o.PollInterval, ""
 	if o.Actuator.Type != v1alpha1.ActuatorDirect {
 		lag := plan.Input(o.Observed).Sync()
 		needed, sync = needed+lag, ", sync of the autoscaler "+duration.HumanDuration(lag)
@@ -201,7 +201,7 @@ func (o outcome) objectiveAchievable() metav1.Condition {
 	return No(v1alpha1.ReasonObjectiveTooShort, fmt.Sprintf("replicas consume %s after they are needed (start %s, poll "+
 		"interval %s%s), and latencyObjective is %s: messages wait longer %s. Set latencyObjective to %s or more, or make "+
 		"replicas start faster",
-		duration.HumanDuration(needed), duration.HumanDuration(start), duration.HumanDuration(pollInterval(o.Measured)), sync,
+		duration.HumanDuration(needed), duration.HumanDuration(start), duration.HumanDuration(o.PollInterval), sync,
 		duration.HumanDuration(objective), when,
 		duration.HumanDuration((enough+recommendedStep-1).Truncate(recommendedStep)))+fasterStart(o.lastStart))
 }

@@ -50,7 +50,7 @@ func observed(t *testing.T) plan.Observed {
 			},
 		},
 		Actuator: v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "the cluster supports it"},
-		Measured: plan.Measured{Reading: &r, FreshFor: 3 * every},
+		Measured: plan.Measured{Reading: &r, PollInterval: every},
 	}
 	o.Autoscaler = plan.HorizontalPodAutoscaler(p, o.Target)
 	o.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{

@@ -151,7 +151,7 @@ func (c *capacity) scrape(system *model.System) {
 // decide makes a decision on the data.
 func (c *capacity) decide(system *model.System) {
 	in := policy.Input{
-		Now: system.Time(), Spec: c.spec, FreshFor: 3 * time.Duration(c.every) * time.Second, Pods: pods(system),
+		Now: system.Time(), Spec: c.spec, PollInterval: time.Duration(c.every) * time.Second, Pods: pods(system),
 		CurrentReplicas: int32(system.Replicas()), //nolint:gosec // small
 	}
 	in.Reading, in.Unknown = c.store.Read(c.subscription, system.Time())

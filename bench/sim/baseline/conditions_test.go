@@ -85,7 +85,7 @@ func (r *run) reconcile(t *testing.T, c *capacity, second int) {
 		},
 		Memory:   plan.Memory{History: r.written},
 		Actuator: v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA},
-		Measured: plan.Measured{Unknown: in.Unknown, Partitions: in.Partitions, Pods: in.Pods, FreshFor: in.FreshFor},
+		Measured: plan.Measured{Unknown: in.Unknown, Partitions: in.Partitions, Pods: in.Pods, PollInterval: in.PollInterval},
 	}
 	if in.Unknown == nil {
 		o.Reading = &in.Reading
