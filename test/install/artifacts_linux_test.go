@@ -31,7 +31,7 @@ func (a artifacts) image(program string) string {
 
 func (a artifacts) helm() string { return filepath.Join(a.programs(), "helm") }
 
-// programs is a directory with helm, kubectl and an image registry.
+// programs is a directory with helm, kubectl, an image registry, and what unpacks images.
 func (a artifacts) programs() string { return filepath.Join(a.dir, "bin") }
 
 // plugin is no program of a guide: one that needs it builds it.
@@ -76,8 +76,8 @@ func buildArtifacts(ctx context.Context, all bool) (a artifacts, err error) {
 		return a, fmt.Errorf("building the plugin: %w", err)
 	}
 	release := filepath.Join(root, "tools", "release")
-	if _, err := run(ctx, release, "go", "build", "-o", a.programs(), "./registry"); err != nil {
-		return a, fmt.Errorf("building a registry: %w", err)
+	if _, err := run(ctx, release, "go", "build", "-o", a.programs(), "./registry", "./unpack"); err != nil {
+		return a, fmt.Errorf("building a registry, and what unpacks images: %w", err)
 	}
 	args := []string{
 		"run", ".", "-root", a.checkout(), "-out", filepath.Join(a.dir, "dist"), "-platform", platform(),

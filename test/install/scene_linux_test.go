@@ -83,6 +83,7 @@ func openScene(ctx context.Context) (_ *scene, err error) {
 	}
 	s.node, err = node.New(ctx, node.Config{
 		REST: config, Name: "node-1", Namespaces: []string{namespace}, Images: images,
+		Unpacker: filepath.Join(s.built.programs(), "unpack"),
 	})
 	if err != nil {
 		return nil, err

@@ -47,6 +47,8 @@ type Config struct {
 	// Images are directories of OCI layouts, by the image name of a container. Others are pulled if their registry is on
 	// 127.0.0.1.
 	Images map[string]string
+	// Unpacker is the program of tools/release/unpack.
+	Unpacker string
 }
 
 // Node runs pods.
@@ -64,10 +66,11 @@ type Node struct {
 	err    error // of the last look
 }
 
-// New unpacks the images and registers the node. Run runs it.
+// New registers the node. Run runs it.
 func New(ctx context.Context, config Config) (_ *Node, err error) {
-	if config.REST == nil || config.Name == "" || len(config.Namespaces) == 0 || len(config.Images) == 0 {
-		return nil, errors.New("node.Config: REST, Name, Namespaces and Images must be set")
+	if config.REST == nil || config.Name == "" || len(config.Namespaces) == 0 || len(config.Images) == 0 ||
+		config.Unpacker == "" {
+		return nil, errors.New("node.Config: REST, Name, Namespaces, Images and Unpacker must be set")
 	}
 	n := &Node{config: config}
 	if n.client, err = kubernetes.NewForConfig(config.REST); err != nil {
@@ -100,11 +103,8 @@ func (n *Node) prepare(ctx context.Context) (err error) {
 	if n.names, err = newNames(n.dir); err != nil {
 		return err
 	}
-	n.images = &images{dir: n.dir, byName: map[string]image{}, byLayout: map[string]image{}}
-	for name, layout := range n.config.Images {
-		if err := n.images.unpack(name, layout); err != nil {
-			return err
-		}
+	n.images = &images{
+		unpacker: n.config.Unpacker, dir: n.dir, layouts: n.config.Images, unpacked: map[string]image{},
 	}
 	_, err = n.client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.config.Name}},
 		metav1.CreateOptions{})
