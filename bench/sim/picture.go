@@ -20,9 +20,9 @@ type picture struct {
 	runs     []outcome
 }
 
-// plotSet writes a page of each scenario of a set, of its runs with the first seed.
+// plotSet writes a page of each scenario, of its runs with the first seed; none of held-out ones.
 func plotSet(s set, runs []outcome, o options) error {
-	if o.plots == "" || s.name == heldOutName && !o.plotHeldOut {
+	if o.plots == "" || s.name == heldOutName {
 		return nil
 	}
 	for i, scenario := range s.scenarios {
