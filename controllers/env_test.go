@@ -331,7 +331,8 @@ func (env *testEnv) edit(change func(*v1alpha1.AutoscalingPolicy)) {
 
 func (env *testEnv) metric(name string) int {
 	env.t.Helper()
-	count, err := testutil.GatherAndCount(env.registry, name)
+	all := prometheus.Gatherers{env.registry, env.reconciler.PolicyMetrics}
+	count, err := testutil.GatherAndCount(all, name)
 	require.NoError(env.t, err)
 	return count
 }

@@ -29,6 +29,9 @@ import (
 
 // PolicyReconciler reconciles AutoscalingPolicies. It runs on the leader only.
 type PolicyReconciler struct {
+	// PolicyMetrics has the series of each policy.
+	PolicyMetrics *metrics.Gatherer
+
 	config    ReconcilerConfig
 	metrics   *controllerMetrics
 	memories  *policyMemories
@@ -79,12 +82,13 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 		return nil, fmt.Errorf("policy reconciler: PollInterval is %s, must be from 1s to 5m", config.PollInterval)
 	}
 	memories, counters := newPolicyMemories(), newControllerMetrics(config.Registerer)
-	collector, err := metrics.NewCollector(memories, config.PolicyMetrics, config.Clock)
+	gatherer, err := metrics.NewGatherer(memories, config.PolicyMetrics, config.Clock)
 	if err != nil {
 		return nil, fmt.Errorf("policy reconciler: %w", err)
 	}
-	config.Registerer.MustRegister(collector)
 	return &PolicyReconciler{
+		PolicyMetrics: gatherer,
+
 		config: config, metrics: counters, memories: memories, interest: newInterest(config.Store),
 		pipelines: newPipelines(), laggards: laggards{lagged: map[types.NamespacedName]time.Time{}},
 		observer: observer{

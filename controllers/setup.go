@@ -68,6 +68,8 @@ type Controllers struct {
 	Objects *target.Objects
 	// Notify takes the topics of which the poller has new data.
 	Notify func(backlog.Topic)
+	// PolicyMetrics has the series of each policy.
+	PolicyMetrics *metrics.Gatherer
 	// Alive fails when reconciles of policies hang.
 	Alive func(now time.Time) error
 }
@@ -117,7 +119,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	}
 	return &Controllers{
 		Informers: reading, Objects: target.NewObjects(reading.Targets.Reader, reading.Policies.Synced),
-		Notify: reconciler.Notify, Alive: reconciler.Alive,
+		Notify: reconciler.Notify, Alive: reconciler.Alive, PolicyMetrics: reconciler.PolicyMetrics,
 	}, nil
 }
 

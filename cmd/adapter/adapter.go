@@ -88,8 +88,8 @@ func newAdapter(ctx context.Context, o *Options, registry program.Registry) (*ad
 		return nil, err
 	}
 	config := serverConfig{
-		Options: o, Metrics: answering, Registry: registry, Certificate: certificate, Ready: a.readyChecks(),
-		Live: a.liveChecks(),
+		Options: o, Metrics: answering, Registry: registry, PolicyMetrics: parts.PolicyMetrics,
+		Certificate: certificate, Ready: a.readyChecks(), Live: a.liveChecks(),
 	}
 	if o.ExternalMetrics {
 		config.External = answering.External()

@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/series"
 )
 
@@ -92,5 +93,5 @@ func TestThePageHasEverySeries(t *testing.T) {
 	recorder := series.NewRecorder()
 	_, err = newAdapter(t.Context(), o, recorder)
 	require.NoError(t, err)
-	recorder.ComparePage(t, "adapter", *update)
+	recorder.ComparePage(t, "adapter", *update, metrics.Described()...)
 }

@@ -42,6 +42,8 @@ type serverConfig struct {
 	External cma.ExternalMetricsProvider
 	// Registry has our own metrics for /metrics, in addition to those of the libraries.
 	Registry prometheus.Gatherer
+	// PolicyMetrics has the series of each policy for /metrics, in families of its own.
+	PolicyMetrics prometheus.Gatherer
 	// Certificate replaces certificate files; nil with files.
 	Certificate *serving.Certificate
 	// Ready are checks of /readyz. An unreachable Pulsar is not among them: an adapter that is not ready makes the API
@@ -97,7 +99,7 @@ func newServer(config serverConfig) (*server, error) {
 	if err := s.addChecks(config.Ready, config.Live); err != nil {
 		return nil, fmt.Errorf("adding probes: %w", err)
 	}
-	return s, s.mergeMetrics(config.Registry)
+	return s, s.mergeMetrics(config.Registry, config.PolicyMetrics)
 }
 
 // served drops the definitions of what the metrics APIs do not serve. The library adds all kinds of core/v1, keeps what
@@ -121,16 +123,20 @@ func (s *server) addChecks(ready, live []healthz.HealthChecker) error {
 }
 
 // mergeMetrics replaces the library's /metrics, which has only its own registry.
-func (s *server) mergeMetrics(registry prometheus.Gatherer) error {
+func (s *server) mergeMetrics(registry, policies prometheus.Gatherer) error {
 	var registered prometheus.AlreadyRegisteredError
 	if err := cmametrics.RegisterMetrics(legacyregistry.Register); err != nil && !errors.As(err, &registered) {
 		return fmt.Errorf("registering the metrics of the metrics API: %w", err)
 	}
 	// Libraries register the same families, such as go_*. The handler ignores these errors: the first series stays.
-	all := prometheus.Gatherers{registry, legacyregistry.DefaultGatherer, ctrlmetrics.Registry}
+	merged := prometheus.Gatherers{registry, legacyregistry.DefaultGatherer, ctrlmetrics.Registry}
+	// Merging would copy and check each sample of the policies, of which there may be 200,000.
+	all := prometheus.NewMultiTRegistry(
+		prometheus.ToTransactionalGatherer(merged), prometheus.ToTransactionalGatherer(policies))
+	options := promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, CoalesceGather: true}
 	mux := s.generic.Handler.NonGoRestfulMux
 	mux.Unregister("/metrics")
-	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	mux.Handle("/metrics", promhttp.HandlerForTransactional(all, options))
 	return nil
 }
 

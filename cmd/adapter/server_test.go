@@ -135,8 +135,9 @@ func startServer(t *testing.T, change ...func(*serverConfig)) *runningServer {
 	o.ShutdownDelay = 0
 	o.Serving.SecureServing.Listener = listener
 	require.NoError(t, o.Validate())
-	registry := prometheus.NewRegistry()
+	registry, policies := prometheus.NewRegistry(), prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "pulsar_autoscaler_test", Help: "Ours."}))
+	policies.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "pulsar_autoscaler_policy_test", Help: "One."}))
 
 	r := &runningServer{url: "https://" + listener.Addr().String(), stopped: make(chan error, 1)}
 	r.live.Store(true)
@@ -149,7 +150,7 @@ func startServer(t *testing.T, change ...func(*serverConfig)) *runningServer {
 		})
 	}
 	config := serverConfig{
-		Options: o, Metrics: fake.NewProvider(), Registry: registry,
+		Options: o, Metrics: fake.NewProvider(), Registry: registry, PolicyMetrics: policies,
 		Ready: []healthz.HealthChecker{check("caches-filled", &r.ready)},
 		Live:  []healthz.HealthChecker{check("poll-loop", &r.live)},
 	}
@@ -238,8 +239,8 @@ func TestServer(t *testing.T) {
 	families, err := parser.TextToMetricFamilies(strings.NewReader(body))
 	require.NoError(t, err, "duplicate or inconsistent families")
 	for _, name := range []string{
-		"pulsar_autoscaler_test", "go_goroutines", "process_start_time_seconds", "apiserver_request_total",
-		"metrics_apiserver_metric_freshness_seconds",
+		"pulsar_autoscaler_test", "pulsar_autoscaler_policy_test", "go_goroutines", "process_start_time_seconds",
+		"apiserver_request_total", "metrics_apiserver_metric_freshness_seconds",
 	} {
 		require.Contains(t, families, name)
 	}

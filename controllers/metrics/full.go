@@ -4,6 +4,8 @@
 package metrics
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -90,8 +92,8 @@ func ages() []series {
 				"External, or Unknown if it was not looked up. Starts at 0 when another replica takes over.",
 			labelled: func(r *Record) []sample {
 				var all []sample
-				for c, times := range r.totals.changes {
-					all = append(all, sample{[]string{c.by, c.direction}, times})
+				for _, c := range slices.SortedFunc(maps.Keys(r.totals.changes), change.compare) {
+					all = append(all, sample{[]string{c.by, c.direction}, r.totals.changes[c]})
 				}
 				return all
 			},

@@ -64,6 +64,10 @@ type totals struct {
 
 type change struct{ by, direction string }
 
+func (c change) compare(other change) int {
+	return cmp.Or(cmp.Compare(c.by, other.by), cmp.Compare(c.direction, other.direction))
+}
+
 // Next returns the record after another reconcile, with the status that it reports; the decision is nil without one.
 // The previous record is nil for the first one of this process. Messages were late at the last conclusive reading, if
 // late is true.

@@ -48,7 +48,8 @@ func gauge(name, unit, absent, help string, value func(*Record) backlog.Measurem
 
 // Description of a series, for its documentation.
 type Description struct {
-	Name string
+	Name, Help string
+	Labels     []string
 	// Type is counter or gauge, Unit empty for a plain number, and Absent describes when there is no sample.
 	Type, Unit, Absent string
 	Level              Level
@@ -59,7 +60,8 @@ func Described() []Description {
 	var all []Description
 	for _, s := range table() {
 		d := Description{
-			Name: policyPrefix + s.name, Type: "gauge", Unit: s.unit, Absent: s.absent, Level: cmp.Or(s.level, Essential),
+			Name: policyPrefix + s.name, Help: s.help, Labels: append([]string{"namespace", "policy"}, s.labels...),
+			Type: "gauge", Unit: s.unit, Absent: s.absent, Level: cmp.Or(s.level, Essential),
 		}
 		if s.counter {
 			d.Type = "counter"

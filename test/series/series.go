@@ -44,8 +44,9 @@ func (r *Recorder) MustRegister(all ...prometheus.Collector) {
 	r.Registry.MustRegister(all...)
 }
 
-// ComparePage compares the part of docs/metrics.md about a program with what the program registers, or writes it.
-func (r *Recorder) ComparePage(t testing.TB, program string, update bool) {
+// ComparePage compares the part of docs/metrics.md about a program with what the program registers and the series of
+// its policies, or writes it.
+func (r *Recorder) ComparePage(t testing.TB, program string, update bool, policies ...metrics.Description) {
 	t.Helper()
 	content, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -54,7 +55,7 @@ func (r *Recorder) ComparePage(t testing.TB, program string, update bool) {
 	require.True(t, found, "%s has no %s", page, begin)
 	was, after, found := strings.Cut(rest, end)
 	require.True(t, found, "%s has no %s", page, end)
-	is := r.table(t)
+	is := r.table(t, policies)
 	if update {
 		require.NoError(t, os.WriteFile(page, []byte(before+begin+is+end+after), 0o600))
 		return
@@ -63,13 +64,17 @@ func (r *Recorder) ComparePage(t testing.TB, program string, update bool) {
 }
 
 // table of all series, sorted by name.
-func (r *Recorder) table(t testing.TB) string {
+func (r *Recorder) table(t testing.TB, policies []metrics.Description) string {
 	t.Helper()
 	rows := map[string]string{}
 	for _, c := range r.collectors {
 		for _, d := range describe(t, c) {
 			rows[d.name] = d.row()
 		}
+	}
+	for _, s := range policies {
+		require.Empty(t, rows[s.Name], "%s is registered too", s.Name)
+		rows[s.Name] = description{s.Name, s.Help, s.Type, s.Unit, string(s.Level), s.Absent, s.Labels}.row()
 	}
 	text := "| series | type | labels | unit | level | meaning | no sample |\n|---|---|---|---|---|---|---|\n"
 	names := make([]string, 0, len(rows))
@@ -148,11 +153,6 @@ func (d description) complete(c prometheus.Collector) description {
 	} {
 		if strings.HasSuffix(d.name, suffix) {
 			d.unit = unit
-		}
-	}
-	for _, s := range metrics.Described() {
-		if s.Name == d.name {
-			d.kind, d.unit, d.level, d.absent = s.Type, s.Unit, string(s.Level), s.Absent
 		}
 	}
 	if d.kind == "" { // a collector of its own, without a sample yet

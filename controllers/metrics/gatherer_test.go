@@ -32,21 +32,19 @@ type records []*metrics.Record
 
 func (r records) Records() iter.Seq[*metrics.Record] { return slices.Values(r) }
 
-// registry has the series of the records one second after noon.
-func registry(t testing.TB, level metrics.Level, all ...*metrics.Record) *prometheus.Registry {
+// gatherer has the series of the records one second after noon, and checks that they are consistent.
+func gatherer(t testing.TB, level metrics.Level, all ...*metrics.Record) prometheus.Gatherer {
 	t.Helper()
 	now := func() time.Time { return fixture.Noon().Add(time.Second) }
-	collector, err := metrics.NewCollector(records(all), level, now)
+	g, err := metrics.NewGatherer(records(all), level, now)
 	require.NoError(t, err)
-	r := prometheus.NewPedanticRegistry()
-	require.NoError(t, r.Register(collector))
-	return r
+	return prometheus.Gatherers{g}
 }
 
 // exposition is the response to a scrape, without help and types.
-func exposition(t testing.TB, r *prometheus.Registry) []string {
+func exposition(t testing.TB, g prometheus.Gatherer) []string {
 	t.Helper()
-	families, err := r.Gather()
+	families, err := g.Gather()
 	require.NoError(t, err)
 	var text strings.Builder
 	for _, family := range families {
@@ -143,7 +141,7 @@ func TestEverySeriesOfAPolicyIsShown(t *testing.T) {
 		"unacked_messages" + own + "0",
 		"wait_seconds" + own + "30",
 		"wanted_replicas" + own + "61",
-	}, exposition(t, registry(t, metrics.Full, before.Next(o, d, status, false))))
+	}, exposition(t, gatherer(t, metrics.Full, before.Next(o, d, status, false))))
 }
 
 func TestStarvedReplicasAreThoseThatTheConditionReports(t *testing.T) {
@@ -163,7 +161,7 @@ func TestStarvedReplicasAreThoseThatTheConditionReports(t *testing.T) {
 			o.Reading.Consumers, o.Reading.Holding = backlog.Known(12), test.holding
 			status.Conditions[1].Reason = test.reason
 			var found []string
-			for _, line := range exposition(t, registry(t, metrics.Full, first(o, d, status))) {
+			for _, line := range exposition(t, gatherer(t, metrics.Full, first(o, d, status))) {
 				if value, starved := strings.CutPrefix(line, `starved_replicas{namespace="media",policy="resize"} `); starved {
 					found = append(found, value)
 				}
@@ -201,7 +199,7 @@ func TestWhatIsUnknownHasNoSample(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, d, status = busy()
 			tt.change()
-			lines := strings.Join(exposition(t, registry(t, metrics.Essential, first(o, d, status))), "\n")
+			lines := strings.Join(exposition(t, gatherer(t, metrics.Essential, first(o, d, status))), "\n")
 			for _, series := range tt.absent {
 				require.NotContains(t, lines, "\n"+series+"{")
 			}
@@ -230,7 +228,7 @@ func TestTimeIsCountedByWhatWasFoundBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			next := o
 			next.Now = o.Now.Add(tt.elapsed)
-			lines := exposition(t, registry(t, metrics.Essential, record.Next(next, d, status, late)))
+			lines := exposition(t, gatherer(t, metrics.Essential, record.Next(next, d, status, late)))
 			require.Contains(t, lines, `late_seconds_total{namespace="media",policy="resize"} `+tt.late)
 			require.Contains(t, lines, `replica_seconds_total{namespace="media",policy="resize"} `+tt.replicas)
 		})
@@ -240,12 +238,12 @@ func TestTimeIsCountedByWhatWasFoundBefore(t *testing.T) {
 func TestALevelHasItsSeries(t *testing.T) {
 	for level, want := range map[metrics.Level]int{metrics.Off: 0, metrics.Essential: 20, metrics.Full: 35} {
 		t.Run(string(level), func(t *testing.T) {
-			count, err := testutil.GatherAndCount(registry(t, level, first(busy())))
+			count, err := testutil.GatherAndCount(gatherer(t, level, first(busy())))
 			require.NoError(t, err)
 			require.Equal(t, want, count)
 		})
 	}
-	_, err := metrics.NewCollector(records(nil), "All", time.Now)
+	_, err := metrics.NewGatherer(records(nil), "All", time.Now)
 	require.EqualError(t, err, `metrics: level is "All", must be Essential, Full or Off`)
 }
 
@@ -263,9 +261,9 @@ func fleet(count int) []*metrics.Record {
 	return all
 }
 
-func scrape(t testing.TB, r *prometheus.Registry) (size int) {
+func scrape(t testing.TB, g prometheus.Gatherer) (size int) {
 	t.Helper()
-	families, err := r.Gather()
+	families, err := g.Gather()
 	require.NoError(t, err)
 	var text counter
 	for _, family := range families {
@@ -284,17 +282,15 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 func TestTenThousandPoliciesFitAScrape(t *testing.T) {
-	require.LessOrEqual(t, scrape(t, registry(t, metrics.Essential, fleet(10_000)...)), mostBytes)
+	require.LessOrEqual(t, scrape(t, gatherer(t, metrics.Essential, fleet(10_000)...)), mostBytes)
 }
 
 func BenchmarkScrapeOfTenThousandPolicies(b *testing.B) {
 	now := time.Now
-	collector, err := metrics.NewCollector(records(fleet(10_000)), metrics.Essential, now)
+	g, err := metrics.NewGatherer(records(fleet(10_000)), metrics.Essential, now)
 	require.NoError(b, err)
-	r := prometheus.NewRegistry()
-	require.NoError(b, r.Register(collector))
 	b.ReportAllocs()
 	for b.Loop() {
-		b.ReportMetric(float64(scrape(b, r)), "bytes/scrape")
+		b.ReportMetric(float64(scrape(b, g)), "bytes/scrape")
 	}
 }

@@ -1,0 +1,108 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Source has the last record of each policy that this process reconciles.
+type Source interface {
+	Records() iter.Seq[*Record]
+}
+
+// Gatherer reads the records when it is scraped. It is not a prometheus.Collector: 10,000 policies have some 200,000
+// samples, and a registry copies, checks and sorts each.
+type Gatherer struct {
+	source Source
+	now    func() time.Time
+	// table has the series of the level, by name.
+	table []series
+}
+
+const policyPrefix = "pulsar_autoscaler_policy_"
+
+// NewGatherer gathers the series of a level.
+func NewGatherer(source Source, level Level, now func() time.Time) (*Gatherer, error) {
+	if source == nil || now == nil {
+		return nil, errors.New("metrics: source and clock must be set")
+	}
+	switch level {
+	case Off, Essential, Full:
+	default:
+		return nil, fmt.Errorf("metrics: level is %q, must be %s, %s or %s", level, Essential, Full, Off)
+	}
+	shown := slices.DeleteFunc(table(), func(s series) bool { return level == Off || (s.level == Full && level != Full) })
+	slices.SortFunc(shown, func(a, b series) int { return cmp.Compare(a.name, b.name) })
+	return &Gatherer{source, now, shown}, nil
+}
+
+// Gather implements prometheus.Gatherer: a family for each series that has a sample, with the samples of each policy in
+// order.
+func (g *Gatherer) Gather() (families []*dto.MetricFamily, _ error) {
+	if len(g.table) == 0 {
+		return nil, nil
+	}
+	now, records := g.now(), slices.SortedFunc(g.source.Records(), (*Record).compare)
+	labels := make([][]*dto.LabelPair, len(records))
+	for i, record := range records { // all series of a record share its labels
+		labels[i] = []*dto.LabelPair{
+			{Name: new("namespace"), Value: &record.namespace}, {Name: new("policy"), Value: &record.name},
+		}
+	}
+	for _, s := range g.table {
+		family := s.family(len(records))
+		for i, record := range records {
+			family.Metric = s.appendSamples(family.GetMetric(), record, labels[i], now)
+		}
+		if len(family.GetMetric()) > 0 {
+			families = append(families, family)
+		}
+	}
+	return families, nil
+}
+
+// family has no sample, and place for some.
+func (s series) family(samples int) *dto.MetricFamily {
+	kind := dto.MetricType_GAUGE
+	if s.counter {
+		kind = dto.MetricType_COUNTER
+	}
+	return &dto.MetricFamily{
+		Name: new(policyPrefix + s.name), Help: &s.help, Type: &kind, Metric: make([]*dto.Metric, 0, samples),
+	}
+}
+
+// appendSamples appends the samples of a record, of which own are labels.
+func (s series) appendSamples(all []*dto.Metric, record *Record, own []*dto.LabelPair, now time.Time) []*dto.Metric {
+	if s.value != nil {
+		if value, err := s.value(record, now).Value(); err == nil {
+			all = append(all, s.metric(own, value))
+		}
+		return all
+	}
+	for _, one := range s.labelled(record) {
+		labels := slices.Clone(own)
+		for i, name := range s.labels {
+			labels = append(labels, &dto.LabelPair{Name: &name, Value: &one.labels[i]})
+		}
+		slices.SortFunc(labels, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetName(), b.GetName()) })
+		all = append(all, s.metric(labels, one.value))
+	}
+	return all
+}
+
+func (s series) metric(labels []*dto.LabelPair, value float64) *dto.Metric {
+	if s.counter {
+		return &dto.Metric{Label: labels, Counter: &dto.Counter{Value: &value}}
+	}
+	return &dto.Metric{Label: labels, Gauge: &dto.Gauge{Value: &value}}
+}
