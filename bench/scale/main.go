@@ -35,6 +35,8 @@ const (
 	scrapeEvery = 15 * time.Second
 	// brokers over which the Functions are spread.
 	brokers = 10
+	// defaultQPS is --kube-api-qps of kube-controller-manager without the flag.
+	defaultQPS = 20
 	// startLimit bounds a start or a fail-over.
 	startLimit = 10 * time.Minute
 )
@@ -47,6 +49,8 @@ type bench struct {
 	burst          int
 	settle, steady time.Duration
 	flags          string
+	// memoryMiB is the limit of the adapter's container; 0 is none. apiQPS is --kube-api-qps of kube-controller-manager.
+	memoryMiB, apiQPS int
 	// jsonPath is a file; empty is none.
 	jsonPath      string
 	out, progress io.Writer
@@ -58,11 +62,14 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	policies := flags.String("policies", "1000", "numbers of policies to measure, one after another, from 1 to 10000")
 	flags.IntVar(&b.pods, "pods", 10, "pods of each policy, from 0 to 20")
 	flags.BoolVar(&b.scraped, "scrape", false, "give pods an address, so that the adapter reads their counters")
-	flags.IntVar(&b.burst, "burst", 0, "policies of which the load doubles at once after the steady state; the "+
-		"HorizontalPodAutoscaler controller has its default limits then")
+	flags.IntVar(&b.burst, "burst", 0, "policies of which the load doubles at once after the steady state")
 	flags.DurationVar(&b.settle, "settle", 2*time.Minute, "between the last reading and the steady state")
 	flags.DurationVar(&b.steady, "steady", 2*time.Minute, "how long the steady state is measured, at least 30s")
 	flags.StringVar(&b.flags, "adapter-flags", "", "more flags of the adapter, separated by spaces")
+	flags.IntVar(&b.memoryMiB, "memory-limit", 512, "the memory limit of the adapter's container in MiB, by default the "+
+		"chart's; 0 is none")
+	flags.IntVar(&b.apiQPS, "kube-api-qps", defaultQPS, "that of kube-controller-manager, by default its own; with "+
+		"another, twice as much is the burst, and 20 HorizontalPodAutoscalers are synchronized at once")
 	flags.StringVar(&b.jsonPath, "out", "", "file for the numbers as JSON; none when empty")
 	if err := command.Parse(flags, args); err != nil {
 		return err
@@ -76,6 +83,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	}
 	if b.burst < 0 || b.burst > slices.Min(b.policies) {
 		return fmt.Errorf("-burst is %d: it must be from 0 to the number of policies", b.burst)
+	}
+	if b.memoryMiB < 0 || b.apiQPS < 1 {
+		return fmt.Errorf("-memory-limit is %d and -kube-api-qps %d: they must be at least 0 and 1", b.memoryMiB, b.apiQPS)
 	}
 	if b.pods < 0 || b.pods > 20 || b.settle < 0 || b.steady < 2*scrapeEvery {
 		return fmt.Errorf("-pods is %d, -settle %s and -steady %s: they must be from 0 to 20, and at least 0s and %s", b.pods,
@@ -119,6 +129,7 @@ func (b bench) measure(ctx context.Context, policies int) (r row, err error) {
 	}
 	s, err := stage.Open(ctx, stage.Config{
 		Progress: b.progress, AdminURL: strings.Join(urls, ","), AdapterFlags: strings.Fields(b.flags),
+		AdapterEnv: b.adapterEnv(),
 		Controllers: []string{ // they would replace or delete the pods
 			"-statefulset-controller", "-replicaset-controller", "-deployment-controller", "-garbage-collector-controller",
 		},
@@ -144,12 +155,22 @@ func (b bench) measure(ctx context.Context, policies int) (r row, err error) {
 	return r, nil
 }
 
-// controllerManagerArgs let the HorizontalPodAutoscaler controller keep up, unless it is what is measured.
-func (b bench) controllerManagerArgs() []string {
-	if b.burst > 0 {
+// adapterEnv limits the memory as in a container, where the adapter finds the limit itself.
+func (b bench) adapterEnv() []string {
+	if b.memoryMiB == 0 {
 		return nil
 	}
-	return []string{"--kube-api-qps=1000", "--kube-api-burst=2000", "--concurrent-horizontal-pod-autoscaler-syncs=20"}
+	return []string{fmt.Sprintf("GOMEMLIMIT=%d", int64(b.memoryMiB)<<20*9/10)}
+}
+
+func (b bench) controllerManagerArgs() []string {
+	if b.apiQPS == defaultQPS {
+		return nil
+	}
+	return []string{
+		fmt.Sprintf("--kube-api-qps=%d", b.apiQPS), fmt.Sprintf("--kube-api-burst=%d", 2*b.apiQPS),
+		"--concurrent-horizontal-pod-autoscaler-syncs=20",
+	}
 }
 
 // measureAdapter measures a start and the steady state, and then a burst or a fail-over.
@@ -178,7 +199,8 @@ func (b bench) measureAdapter(ctx context.Context, s *stage.Stage, sc *scene, r 
 		return err
 	}
 	r.setSteady(append(start, settling...), steady)
-	b.tell("%.0f MB, %.3f cores", r.RSSMB, r.CPUCores)
+	r.Direct = sc.burst.directs()
+	b.tell("%.0f MB, %.3f cores; the controller writes the replicas of %d", r.RSSMB, r.CPUCores, r.Direct)
 	if b.burst > 0 {
 		endChurn() // it would end the load of the burst
 		return b.measureBurst(ctx, sc, r)
@@ -219,7 +241,7 @@ func (b bench) measureFailover(ctx context.Context, s *stage.Stage, r *row) erro
 func (b bench) awaitReadings(ctx context.Context, s *stage.Stage, a *stage.Adapter, policies int) (
 	seen []scrape, err error,
 ) {
-	const look = time.Second
+	const look = 3 * time.Second // each is a scrape
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	err = cluster.WaitFor(ctx, "a reading for each policy", look, func(ctx context.Context) (bool, string, error) {

@@ -14,6 +14,8 @@ import (
 type row struct {
 	Policies int `json:"policies"`
 	Pods     int `json:"pods"`
+	// Direct are the policies that the controller writes replicas for, at the end of the steady state.
+	Direct int `json:"direct"`
 	// RSSMB is the highest resident memory of the steady state, PeakRSSMB since the start, and LiveHeapMB what garbage
 	// collections leave at most; 1 MB is 1,000,000 bytes.
 	RSSMB      float64 `json:"rss_mb"`
@@ -39,10 +41,8 @@ type row struct {
 	ScrapeMB      float64 `json:"scrape_mb"`
 	SteadySeconds float64 `json:"steady_s"`
 	// Burst policies had twice the load at once. The times are from a decision to spec.replicas, and from the load to
-	// spec.replicas; null if too many did not follow. The controller wrote replicas for BurstDirect policies, of all, when
-	// it began.
+	// spec.replicas; null if too many did not follow.
 	Burst           int      `json:"burst,omitempty"`
-	BurstDirect     int      `json:"burst_direct,omitempty"`
 	BurstP50Seconds *float64 `json:"burst_p50_s,omitempty"`
 	BurstP99Seconds *float64 `json:"burst_p99_s,omitempty"`
 	BurstMaxSeconds *float64 `json:"burst_max_s,omitempty"`
@@ -90,14 +90,14 @@ type report struct {
 func (r report) writeTable(out io.Writer) error {
 	number := func(value float64, decimals int) string { return output.Number(&value, decimals) }
 	cells := [][]string{{
-		"policies", "pods", "RSS MB", "peak", "live heap", "cores", "reading age p50, p99 s", "decision age p50, p99 s",
-		"all known s", "fail-over s", "statuses/s", "API requests/s", "reconciles/s", "Pulsar requests/s", "pod requests/s",
-		"burst p50, p99, max s", "from the load p50, p99 s",
+		"policies", "pods", "direct", "RSS MB", "peak", "live heap", "cores", "reading age p50, p99 s",
+		"decision age p50, p99 s", "all known s", "fail-over s", "statuses/s", "API requests/s", "reconciles/s",
+		"Pulsar requests/s", "pod requests/s", "burst p50, p99, max s", "from the load p50, p99 s",
 	}}
 	for _, one := range r.Rows {
 		cells = append(cells, []string{
-			fmt.Sprint(one.Policies), fmt.Sprint(one.Pods), number(one.RSSMB, 0), number(one.PeakRSSMB, 0),
-			number(one.LiveHeapMB, 0), number(one.CPUCores, 3),
+			fmt.Sprint(one.Policies), fmt.Sprint(one.Pods), fmt.Sprint(one.Direct), number(one.RSSMB, 0),
+			number(one.PeakRSSMB, 0), number(one.LiveHeapMB, 0), number(one.CPUCores, 3),
 			output.Number(one.ReadingAgeP50Seconds, 1) + ", " + output.Number(one.ReadingAgeP99Seconds, 1),
 			output.Number(one.DecisionAgeP50Seconds, 1) + ", " + output.Number(one.DecisionAgeP99Seconds, 1),
 			number(one.AllKnownSeconds, 0), number(one.FailoverSeconds, 0), number(one.StatusWritesPerSecond, 1),

@@ -129,9 +129,7 @@ func (s *scene) follow(ctx context.Context, group *errgroup.Group) {
 			s.burst.scaled(function, replicas, time.Now())
 		})
 	})
-	if s.bench.burst > 0 {
-		group.Go(func() error { return s.burst.follow(ctx, s) })
-	}
+	group.Go(func() error { return s.burst.follow(ctx, s) })
 }
 
 // churn changes a tenth of the policies in each minute until ctx ends: one gets another load, the next another pod.

@@ -33,7 +33,7 @@ const logLines = 40
 type Adapter struct {
 	*proc.Program
 
-	flags []string
+	flags, env []string
 	// URL is its address without the aggregator, and TLS the authority and the name of its certificate, as the aggregator
 	// verifies them.
 	URL string
@@ -88,7 +88,7 @@ func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error
 	if config.KEDA != nil {
 		flags = append(flags, "--keda-scaler-address="+address(s.scalerPort))
 	}
-	a := s.newAdapter(ctx, "adapter", port, append(flags, config.AdapterFlags...))
+	a := s.newAdapter(ctx, "adapter", port, append(flags, config.AdapterFlags...), config.AdapterEnv)
 	a.TLS.CAFile, a.TLS.ServerName = filepath.Join(filepath.Dir(cert), "ca.crt"), "adapter."+namespace+".svc"
 	if err := a.Start(ctx, s); err != nil {
 		return nil, err
@@ -96,12 +96,12 @@ func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error
 	return a, nil
 }
 
-func (s *Stage) newAdapter(lifetime context.Context, name string, port int, flags []string) *Adapter {
+func (s *Stage) newAdapter(lifetime context.Context, name string, port int, flags, env []string) *Adapter {
 	return &Adapter{
-		flags: flags, URL: "https://127.0.0.1:" + strconv.Itoa(port),
+		flags: flags, env: env, URL: "https://127.0.0.1:" + strconv.Itoa(port),
 		Program: proc.NewProgram(lifetime, proc.Config{
 			Name: name, Path: s.built, Args: append(slices.Clone(flags), "--secure-port="+strconv.Itoa(port)),
-			LogPath: filepath.Join(s.dir, name+".log"),
+			LogPath: filepath.Join(s.dir, name+".log"), Env: env,
 		}),
 	}
 }
@@ -113,7 +113,7 @@ func (s *Stage) AddAdapter(ctx context.Context, name string, flags ...string) (*
 	if err != nil {
 		return nil, err
 	}
-	a := s.newAdapter(ctx, name, port, append(slices.Clone(s.Adapter.flags), flags...))
+	a := s.newAdapter(ctx, name, port, append(slices.Clone(s.Adapter.flags), flags...), s.Adapter.env)
 	if err := a.Restart(ctx, s); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,8 @@ type Config struct {
 	HPASyncPeriod time.Duration
 	// AdapterFlags follow the stage's own, such as --poll-interval=2s.
 	AdapterFlags []string
+	// AdapterEnv entries ("KEY=value") are added to the environment of each adapter.
+	AdapterEnv []string
 	// AdminURL is of an existing Pulsar or a fake one: then the stage has neither Broker nor Mesh, and no AddFunction.
 	// Empty is a real broker and package mesh.
 	AdminURL string
