@@ -175,7 +175,7 @@ type moment struct {
 // history has the decision at each poll, and the number of second requests.
 type history struct {
 	moments     []moment
-	implausible poll.ImplausibleAnswers
+	implausible map[string]int
 	fetches     int
 }
 
@@ -187,7 +187,7 @@ func (m *pulsarModel) decide(t *testing.T, length time.Duration, minReplicas int
 	subscription.Workload = "workload"
 	state := policy.State{Capacity: fixture.Capacity(perReplica)}
 	state.Capacity.Coverage = 0.98
-	var h history
+	h := history{implausible: map[string]int{}}
 	reconcile := func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -203,13 +203,13 @@ func (m *pulsarModel) decide(t *testing.T, length time.Duration, minReplicas int
 	run(t, poll.Config{
 		Store: store, Source: m, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 4,
 		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {}, Instances: m, Workloads: 2,
-	}, func(poller *poll.Poller) {
+		Implausible: func(result string) { h.implausible[result]++ }, // the model has one topic
+	}, func(*poll.Poller) {
 		store.Track("me", subscription)
 		time.Sleep(time.Second)
 		for began := time.Now(); time.Since(began) < length; time.Sleep(time.Second) {
 			reconcile()
 		}
-		h.implausible = poller.ImplausibleAnswers()
 	})
 	h.fetches = m.fetches
 	return h

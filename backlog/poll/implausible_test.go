@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
 // falseAt is when answers are falsified: after the load has been steady for long.
@@ -94,7 +95,7 @@ func TestWrongAnswersDecideNothing(t *testing.T) {
 		"two of four partitions for a minute":     {fewer, minute, 1},
 	}
 	twin := modelled(t, 25*time.Minute, 1, func() *pulsarModel { return newPulsarModel(steady(290), 7) })
-	require.Zero(t, twin.implausible, "a steady load needs no second answer")
+	require.Empty(t, twin.implausible, "a steady load needs no second answer")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			frozen = nil
@@ -177,8 +178,8 @@ func TestUsualLoadsAreRarelyImplausible(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := modelled(t, 3*time.Hour, 1, func() *pulsarModel { return newPulsarModel(load, 3) })
 			t.Logf("implausible answers of %d fetches: %+v", h.fetches, h.implausible)
-			require.Zero(t, h.implausible.Unresolved+h.implausible.Failed, "a true answer is confirmed")
-			require.LessOrEqual(t, h.implausible.Resolved*100, int64(h.fetches), "less than 1 %")
+			require.Zero(t, h.implausible[poll.Unresolved]+h.implausible[poll.Failed], "a true answer is confirmed")
+			require.LessOrEqual(t, h.implausible[poll.Resolved]*100, h.fetches, "less than 1 %")
 		})
 	}
 }
@@ -257,7 +258,7 @@ func TestNothingIsLearnedFromContradictoryAnswers(t *testing.T) {
 		}
 		return m
 	})
-	require.NotZero(t, h.implausible.Unresolved)
+	require.NotZero(t, h.implausible[poll.Unresolved])
 	for _, m := range h.moments {
 		require.InDelta(t, 7, m.decision.Replicas, 1)
 		if m.second > falseAt+11 && m.second < falseAt+30 {

@@ -25,8 +25,7 @@ type Poller struct {
 	// feed of the Store, since Run.
 	feed *backlog.Feed
 	// lastTick is when the schedule was last updated, in Unix nanoseconds; 0 before Run.
-	lastTick           atomic.Int64
-	implausibleAnswers implausibleAnswers
+	lastTick atomic.Int64
 }
 
 // Config configures a Poller.
@@ -49,6 +48,9 @@ type Config struct {
 	Updated func(backlog.Topic)
 	// Started is called when a fetch begins, with its delay after it was due. It must not block. Nil for none.
 	Started func(job backlog.Job, late time.Duration)
+	// Implausible is called after the second request about a topic with an implausible answer: it is resolved, unresolved,
+	// or has failed. Nil for none.
+	Implausible func(result string)
 
 	// Lister lists namespaces, every 30s. Without one, readings of subscriptions with patterns are ErrUnsupported.
 	Lister Lister
@@ -308,30 +310,27 @@ func (f implausibleAnswer) fetchSecond(ctx context.Context, p *Poller, topic bac
 	if err == nil {
 		err = p.feed.CheckSecond(topic, f.sample, second)
 	}
+	result := Resolved
 	switch {
 	case err == nil:
-		p.implausibleAnswers.resolved.Add(1)
-		return second, nil
 	case errors.Is(err, backlog.ErrImplausible):
-		p.implausibleAnswers.unresolved.Add(1)
-		return backlog.TopicSample{}, err
+		second, result = backlog.TopicSample{}, Unresolved
 	default:
-		p.implausibleAnswers.failed.Add(1)
-		return backlog.TopicSample{}, fmt.Errorf("%w (requested because of %w)", err, f.reason)
+		second, result = backlog.TopicSample{}, Failed
+		err = fmt.Errorf("%w (requested because of %w)", err, f.reason)
 	}
+	if p.config.Implausible != nil {
+		p.config.Implausible(result)
+	}
+	return second, err
 }
 
-// ImplausibleAnswers counts the implausible answers since the start: those that a second answer resolved, those that it
-// did not resolve, and those without a second answer.
-type ImplausibleAnswers struct{ Resolved, Unresolved, Failed int64 }
-
-type implausibleAnswers struct{ resolved, unresolved, failed atomic.Int64 }
-
-// ImplausibleAnswers returns the counts.
-func (p *Poller) ImplausibleAnswers() ImplausibleAnswers {
-	a := &p.implausibleAnswers
-	return ImplausibleAnswers{Resolved: a.resolved.Load(), Unresolved: a.unresolved.Load(), Failed: a.failed.Load()}
-}
+// Results of a second request.
+const (
+	Resolved   = "resolved"
+	Unresolved = "unresolved"
+	Failed     = "failed"
+)
 
 // Source fetches the current state of a topic.
 //

@@ -73,19 +73,14 @@ func (f *fetches) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// registerImplausibleAnswers counts implausible answers, each of which is requested again.
-func registerImplausibleAnswers(registerer prometheus.Registerer, poller *poll.Poller) {
-	counts := map[string]func() int64{
-		"resolved":   func() int64 { return poller.ImplausibleAnswers().Resolved },
-		"unresolved": func() int64 { return poller.ImplausibleAnswers().Unresolved },
-		"failed":     func() int64 { return poller.ImplausibleAnswers().Failed },
+// countImplausible counts implausible answers, each of which is requested again.
+func countImplausible(registerer prometheus.Registerer) func(result string) {
+	counter := promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
+		Name: "pulsar_autoscaler_implausible_answers_total",
+		Help: "Answers about a topic that contradicted what is known, by the result of requesting them again.",
+	}, []string{"result"})
+	for _, result := range []string{poll.Resolved, poll.Unresolved, poll.Failed} {
+		counter.WithLabelValues(result)
 	}
-	for result, count := range counts {
-		read := func() float64 { return float64(count()) }
-		promauto.With(registerer).NewCounterFunc(prometheus.CounterOpts{
-			Name:        "pulsar_autoscaler_implausible_answers_total",
-			Help:        "Answers about a topic that contradicted what is known, by the result of requesting them again.",
-			ConstLabels: prometheus.Labels{"result": result},
-		}, read)
-	}
+	return func(result string) { counter.WithLabelValues(result).Inc() }
 }

@@ -75,6 +75,7 @@ func New(config Config) (*Parts, error) {
 		Jitter: rand.Float64, Updated: config.Updated,
 	}
 	polling.Started = newFetches(config.Registerer, config.Store).started
+	polling.Implausible = countImplausible(config.Registerer)
 	if o.WakeByPush {
 		polling.Watcher, polling.Watches = source, maxWatches
 	}
@@ -88,7 +89,6 @@ func New(config Config) (*Parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	registerImplausibleAnswers(config.Registerer, poller)
 	return &Parts{Poller: poller, Source: source, Worker: worker}, nil
 }
 
