@@ -17,13 +17,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-const (
-	// workerTimeout is enough for six instances that do not answer: on the Kubernetes runtime the worker calls its pods
-	// one after another by gRPC and waits 5 s for each (GRPC_TIMEOUT_SECS).
-	workerTimeout = 30 * time.Second
-	// workerSlots bounds the connections of such answers, which topics also need.
-	workerSlots = 4
-)
+// workerTimeout is enough for six instances that do not answer: on the Kubernetes runtime the worker calls its pods one
+// after another by gRPC and waits 5 s for each (GRPC_TIMEOUT_SECS).
+const workerTimeout = 30 * time.Second
 
 // Worker reads functions, sinks and sources from Pulsar's function worker, and changes their parallelism. It implements
 // poll.InstanceSource for workloads of function.Component, and is safe for concurrent use.
@@ -38,15 +34,13 @@ const (
 type Worker struct {
 	client *client
 	now    func() time.Time
-	// slots are acquired by FetchInstances.
-	slots chan struct{}
 	// statuses bounds the requests for /status.
 	statuses *workerLimits
 }
 
 // Worker returns a reader of the function workers of the same clusters, which uses the Source's connections.
 func (s *Source) Worker() *Worker {
-	return &Worker{client: s.client, now: s.now, slots: make(chan struct{}, workerSlots), statuses: newWorkerLimits(s.now)}
+	return &Worker{client: s.client, now: s.now, statuses: newWorkerLimits(s.now)}
 }
 
 // Describe reads what the component consumes and its configuration.
@@ -96,12 +90,6 @@ func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample ba
 	a, err := componentAddress(component)
 	if err != nil {
 		return backlog.InstancesSample{}, err
-	}
-	select {
-	case w.slots <- struct{}{}:
-		defer func() { <-w.slots }()
-	case <-ctx.Done():
-		return backlog.InstancesSample{}, transportFault(a, a.base, ctx.Err(), 0)
 	}
 	runtime := function.Java
 	if component.Kind == function.KindFunction { // only Java's latency includes failed calls

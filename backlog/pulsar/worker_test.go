@@ -300,17 +300,3 @@ func TestInvalidComponentsAreNotRequested(t *testing.T) {
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
 	require.Empty(t, broker.requested())
 }
-
-func TestSlowStatusAnswersHoldFewConnections(t *testing.T) {
-	worker := newSource(t, Config{}).Worker()
-	for range workerSlots {
-		worker.slots <- struct{}{}
-	}
-	ctx, cancel := contextThatIsOver(t)
-	defer cancel()
-	_, err := worker.FetchInstances(ctx, function.Component{
-		Cluster: backlog.Cluster{AdminURL: "http://broker:8080"}, Kind: function.KindSink, Tenant: "a", Namespace: "b",
-		Name: "c",
-	}.Workload())
-	require.ErrorIs(t, err, backlog.ErrUnreachable)
-}
