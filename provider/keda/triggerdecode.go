@@ -117,7 +117,7 @@ func (d *draft) decodeForm() {
 		return
 	}
 	for _, k := range keys {
-		if slices.Contains(k.required, d.form) && !d.present[k.name] {
+		if k.required && d.takes(k) && !d.present[k.name] {
 			d.problem("%s is missing: set %s, it %s", k.name, k.name, k.must)
 		}
 	}

@@ -56,9 +56,9 @@ const fromEnv = "FromEnv"
 // key is a key of a trigger's metadata. Decode and Schema both use the table of keys.
 type key struct {
 	name string
-	// forms with which it may be set, and those that require it.
+	// forms with which it may be set, or has to be.
 	forms    []form
-	required []form
+	required bool
 	// pattern of the whole value, in the common syntax of Go's and JavaScript's regular expressions; most is the longest
 	// value in characters.
 	pattern string
@@ -91,8 +91,7 @@ const (
 	patternComponent = `(` + patternEntity + `/` + patternEntity + `/)?` + patternLocal
 	patternTopic     = ` *((persistent://)?` + patternEntity + `/` + patternEntity + `/)?` + patternLocal + ` *`
 
-	mustComponent = "must be a name, which is looked for in public/default, or tenant/namespace/name"
-	mostTopics    = 100
+	mostTopics = 100
 )
 
 // keys is the table, sorted by name. It is never modified.
@@ -121,11 +120,10 @@ func kedaKeys() []key {
 		"unsafeSsl":     "KEDA's own: true to leave this scaler's certificate unchecked.",
 	} {
 		for _, suffix := range []string{"", fromEnv} {
-			own = append(own,
-				key{
-					name: name + suffix, forms: forms(), pattern: `[^\x00]*`, most: 4096, must: "must be at most 4096 characters",
-					about: about,
-				})
+			own = append(own, key{
+				name: name + suffix, forms: forms(), pattern: `[^\x00]*`, most: 4096, about: about,
+				must: "must be at most 4096 characters",
+			})
 		}
 	}
 	return own
@@ -135,38 +133,25 @@ func kedaKeys() []key {
 func subjectKeys() []key {
 	return []key{
 		{
-			name: string(
-				formPolicy), forms: []form{formPolicy}, required: []form{formPolicy}, pattern: patternName, most: mostName,
+			name: string(formPolicy), forms: []form{formPolicy}, required: true, pattern: patternName, most: mostName,
 			must: "must be the name of an AutoscalingPolicy in the ScaledObject's namespace",
 			about: "Name of an AutoscalingPolicy in the ScaledObject's namespace: replicas follow its decision, or one of " +
 				"its strategies.",
 			decode: func(t *Trigger, value string) error { t.Subject.Policy = value; return nil },
 		},
 		{
-			name: string(formTarget), forms: []form{formTarget}, required: []form{formTarget},
+			name: string(formTarget), forms: []form{formTarget}, required: true, most: len("StatefulSet/") + mostName,
 			pattern: `(Function|Sink|Source|StatefulSet)/` + patternName,
-			most:    len("StatefulSet/") + mostName,
 			must: "must be Function, Sink, Source or StatefulSet and a name in the ScaledObject's namespace, such as " +
 				"Function/resize",
 			about:  "Kind and name of an object with instances in the ScaledObject's namespace, such as Function/resize.",
 			decode: decodeTarget,
 		},
+		componentKey(formFunction, function.KindFunction),
+		componentKey(formSink, function.KindSink),
 		{
-			name: string(formFunction), forms: []form{formFunction}, required: []form{formFunction}, pattern: patternComponent,
-			most: 3 * mostName,
-			must: mustComponent, about: "A function of the function worker: a name in public/default, or tenant/namespace/name.",
-			decode: decodeFunction,
-		},
-		{
-			name: string(
-				formSink), forms: []form{formSink}, required: []form{formSink}, pattern: patternComponent, most: 3 * mostName,
-			must:   mustComponent,
-			about:  "A sink of the function worker: a name in public/default, or tenant/namespace/name.",
-			decode: decodeSink,
-		},
-		{
-			name: string(formTopic), forms: []form{formTopic}, required: []form{formTopic},
-			pattern: patternTopic + `(,` + patternTopic + `)*`, most: 8192,
+			name: string(formTopic), forms: []form{formTopic}, required: true, most: 8192,
+			pattern: patternTopic + `(,` + patternTopic + `)*`,
 			must: "must be up to 100 persistent topics with commas between them, each a name in public/default or " +
 				"tenant/namespace/topic",
 			about: "Topics separated by commas, each a name in public/default, tenant/namespace/topic, or that after " +
@@ -174,21 +159,28 @@ func subjectKeys() []key {
 			decode: decodeTopics,
 		},
 		{
-			name: keySubscription, forms: []form{formTopic}, required: []form{formTopic}, pattern: `[^\x00-\x1f\x7f]+`,
-			most:   1024,
+			name: keySubscription, forms: []form{formTopic}, required: true, pattern: `[^\x00-\x1f\x7f]+`, most: 1024,
 			must:   "must be the subscription's name as Pulsar spells it",
 			about:  "Name of the subscription on the topics; of a function it is tenant/namespace/name.",
 			decode: func(t *Trigger, value string) error { t.Subject.Subscription = value; return nil },
 		},
 		{
-			name: keyConnection, forms: []form{
-				formFunction, formSink,
-				formTopic,
-			}, pattern: `[a-z0-9]([-a-z0-9]*[a-z0-9])?`, most: 63,
-			must:   "must be the name of a connection of the scaler: lower-case letters, digits and dashes",
-			about:  "Name of one of the scaler's connections to Pulsar. Default: the scaler's own.",
-			decode: func(t *Trigger, value string) error { t.Subject.Connection = value; return nil },
+			name: keyConnection, forms: []form{formFunction, formSink, formTopic}, most: 63,
+			pattern: `[a-z0-9]([-a-z0-9]*[a-z0-9])?`,
+			must:    "must be the name of a connection of the scaler: lower-case letters, digits and dashes",
+			about:   "Name of one of the scaler's connections to Pulsar. Default: the scaler's own.",
+			decode:  func(t *Trigger, value string) error { t.Subject.Connection = value; return nil },
 		},
+	}
+}
+
+// componentKey names what a function worker runs.
+func componentKey(f form, kind function.Kind) key {
+	return key{
+		name: string(f), forms: []form{f}, required: true, pattern: patternComponent, most: 3 * mostName,
+		must:   "must be a name, which is looked for in public/default, or tenant/namespace/name",
+		about:  "A " + string(kind) + " of the function worker: a name in public/default, or tenant/namespace/name.",
+		decode: func(t *Trigger, value string) error { return decodeComponent(t, kind, value) },
 	}
 }
 
@@ -284,12 +276,6 @@ func decodeTarget(t *Trigger, value string) error {
 	t.Subject.Target = Target{Kind: kind, Name: name}
 	return nil
 }
-
-func decodeFunction(t *Trigger, value string) error {
-	return decodeComponent(t, function.KindFunction, value)
-}
-
-func decodeSink(t *Trigger, value string) error { return decodeComponent(t, function.KindSink, value) }
 
 func decodeComponent(t *Trigger, kind function.Kind, value string) error {
 	parts := strings.Split(value, "/")

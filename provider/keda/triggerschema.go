@@ -50,7 +50,7 @@ func schemaOf(f form) object {
 			continue
 		}
 		properties[k.name] = object{"$ref": "#/$defs/" + k.name}
-		if slices.Contains(k.required, f) {
+		if k.required {
 			required = append(required, k.name)
 		}
 	}
