@@ -84,34 +84,50 @@ func (a applier) applyAutoscaler(ctx context.Context,
 		return live, nil, err
 	}
 	err = a.client.Apply(ctx, fields, client.FieldOwner(plan.FieldManager))
+	a.metrics.applies.WithLabelValues(applyResult(err)).Inc()
+	what := cluster.KindAutoscaler + " " + name
+	switch refused := applyRefusal(what, err); {
+	case refused != nil:
+		return live, refused, nil
+	case err != nil:
+		return live, nil, fmt.Errorf("applying %s: %w", what, err)
+	}
+	if !current {
+		log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", name)
+	}
+	applied, err := plan.DecodeAutoscaler(fields) // the API server's response
+	return applied, nil, err
+}
+
+// applyResult is the label value of an apply.
+func applyResult(err error) string {
 	switch {
 	case err == nil:
-		a.metrics.applies.WithLabelValues(applyDone).Inc()
-		if !current {
-			log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", name)
-		}
-		applied, err := plan.DecodeAutoscaler(fields) // the API server's response
-		return applied, nil, err
+		return applyDone
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
-		a.metrics.applies.WithLabelValues(applyConflict).Inc()
-		return live, fieldConflict(cluster.KindAutoscaler+" "+name, err), nil
-	case isRefused(err):
-		a.metrics.applies.WithLabelValues(applyRefused).Inc()
-		return live, applyIsRefused(cluster.KindAutoscaler+" "+name, err), nil
+		return applyConflict
+	case isRefused(err) || isUndeclared(err):
+		return applyRefused
 	default:
-		a.metrics.applies.WithLabelValues(applyError).Inc()
-		return live, nil, fmt.Errorf("applying HorizontalPodAutoscaler %s: %w", name, err)
+		return applyError
 	}
 }
 
-// fieldConflict quotes the API server, which names the other manager and the fields.
-func fieldConflict(what string, err error) *plan.Violation {
-	return plan.ScalingProblem(v1alpha1.ReasonFieldConflict,
-		"another field manager owns fields of %s: delete it and the controller recreates it: %s", what, err)
-}
-
-func applyIsRefused(what string, err error) *plan.Violation {
-	return plan.ScalingProblem(v1alpha1.ReasonRefused, "the API server refuses %s: %s", what, err)
+// applyRefusal is why the API server or a webhook rejects an apply; nil if a retry may help. The API server names the
+// other manager and the fields.
+func applyRefusal(what string, err error) *plan.Violation {
+	switch result := applyResult(err); {
+	case result == applyConflict:
+		return plan.ScalingProblem(v1alpha1.ReasonFieldConflict,
+			"another field manager owns fields of %s: delete it and the controller recreates it: %s", what, err)
+	case result == applyRefused && isUndeclared(err):
+		return plan.ScalingProblem(v1alpha1.ReasonRefused, "this KEDA does not know a field of %s, which 2.21 does: "+
+			"update KEDA with its CustomResourceDefinitions, or set actuator: HPA or Direct: %s", what, err)
+	case result == applyRefused:
+		return plan.ScalingProblem(v1alpha1.ReasonRefused, "the API server refuses %s: %s", what, err)
+	default:
+		return nil
+	}
 }
 
 // isRefused reports whether the API server rejects the object, so that a retry does not help.

@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,63 +69,26 @@ func (a applier) applyScaledObject(ctx context.Context, wanted *plan.ScaledObjec
 	if plan.ScaledObjectIsCurrent(o.ScaledObject, wanted) {
 		return o.ScaledObject, nil, nil
 	}
-	applied, err := a.writeScaledObject(ctx, wanted)
-	refused := scaledObjectRefused(wanted.Metadata.Name, err)
-	switch {
-	case err == nil:
-		return applied, nil, nil
-	case refused == nil || o.History.RecentlyDeleted(o.Now):
-		return o.ScaledObject, nil, fmt.Errorf("applying ScaledObject %s: %w", wanted.Metadata.Name, err)
-	default:
-		return o.ScaledObject, refused, nil
-	}
-}
-
-func (a applier) writeScaledObject(ctx context.Context,
-	wanted *plan.ScaledObjectConfiguration,
-) (*plan.LiveScaledObject, error) {
 	fields, err := wanted.Fields()
 	if err != nil {
-		return nil, err
+		return o.ScaledObject, nil, err
 	}
 	object := &unstructured.Unstructured{Object: fields}
-	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
-		client.FieldOwner(plan.FieldManager)); err != nil {
-		a.metrics.applies.WithLabelValues(applyResult(err)).Inc()
-		return nil, err
+	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(plan.FieldManager))
+	a.metrics.applies.WithLabelValues(applyResult(err)).Inc()
+	what := cluster.KindScaledObject + " " + wanted.Metadata.Name
+	switch refused := applyRefusal(what, err); {
+	case refused != nil && !o.History.RecentlyDeleted(o.Now):
+		return o.ScaledObject, refused, nil
+	case err != nil:
+		return o.ScaledObject, nil, fmt.Errorf("applying %s: %w", what, err)
 	}
-	a.metrics.applies.WithLabelValues(applyDone).Inc()
 	log.FromContext(ctx).Info("scaled object applied", "scaledObject", wanted.Metadata.Name)
-	return decodeScaledObject(object)
-}
-
-// scaledObjectRefused is why the API server or KEDA's webhook rejects it; nil if a retry may help.
-func scaledObjectRefused(name string, err error) *plan.Violation {
-	switch applyResult(err) {
-	case applyConflict:
-		return fieldConflict(cluster.KindScaledObject+" "+name, err)
-	case applyRefused:
-		if isUndeclared(err) {
-			return plan.ScalingProblem(v1alpha1.ReasonRefused, "this KEDA does not know a field of %s %s, which 2.21 does: "+
-				"update KEDA with its CustomResourceDefinitions, or set actuator: HPA or Direct: %s",
-				cluster.KindScaledObject, name, err)
-		}
-		return applyIsRefused(cluster.KindScaledObject+" "+name, err)
-	default:
-		return nil
+	applied, err := decodeScaledObject(object) // the API server's response
+	if err != nil {
+		return o.ScaledObject, nil, err
 	}
-}
-
-// applyResult is the label value of a failed apply.
-func applyResult(err error) string {
-	switch {
-	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
-		return applyConflict
-	case isRefused(err) || isUndeclared(err):
-		return applyRefused
-	default:
-		return applyError
-	}
+	return applied, nil, nil
 }
 
 // isUndeclared reports whether the kind lacks a field. The API server has no reason of its own for that, but
