@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
@@ -127,14 +128,7 @@ func (s *scaler) tls() func() (keda.TLSContent, error) {
 // awaitCertificate waits until there is a certificate, unless none is needed; false when the context ends.
 func (s *scaler) awaitCertificate(ctx context.Context) bool {
 	const often = 100 * time.Millisecond
-	ticker := time.NewTicker(often)
-	defer ticker.Stop()
-	for s.certificate != nil && s.certificate.Ready() != nil {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-ticker.C:
-		}
-	}
-	return true
+	return wait.PollUntilContextCancel(ctx, often, true, func(context.Context) (bool, error) {
+		return s.certificate == nil || s.certificate.Ready() == nil, nil
+	}) == nil
 }

@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -59,27 +60,22 @@ func (s *published) NeedLeaderElection() bool { return false }
 // Start checks until the context ends.
 func (s *published) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("published").WithValues("kind", GVK(s.kind).String())
-	ticker := time.NewTicker(s.every)
-	defer ticker.Stop()
-	for failing := false; ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		if !s.installed(s.kind) {
-			continue
-		}
+	failing := false
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		err := s.check(ctx)
 		if err != nil && !failing && ctx.Err() == nil { // the first of several
 			logger.Error(err, "checking whether a kind is still installed", "retryInterval", s.every.String())
 		}
 		failing = err != nil
-	}
+	}, s.every)
+	return nil
 }
 
-// check makes one request. A failed one changes nothing.
+// check makes one request for an installed kind. A failed one changes nothing.
 func (s *published) check(ctx context.Context) error {
+	if !s.installed(s.kind) {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, publishedTimeout)
 	defer cancel()
 	kind := GVK(s.kind)

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -48,21 +49,14 @@ func (p *Pods) NeedLeaderElection() bool { return false }
 // adapter works without them.
 func (p *Pods) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("pods")
-	ticker := time.NewTicker(p.every)
-	defer ticker.Stop()
-	for {
+	if wait.PollUntilContextCancel(ctx, p.every, true, func(ctx context.Context) (bool, error) {
 		err := p.probe(ctx)
-		if err == nil {
-			break
-		}
-		if p.setUnknown(err) && ctx.Err() == nil {
+		if err != nil && p.setUnknown(err) && ctx.Err() == nil {
 			logger.Error(err, podsUnknown, "retryInterval", p.every.String())
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+		return err == nil, nil
+	}) != nil {
+		return nil // stopping
 	}
 	p.setUnknown(errPodsNotRead)
 	var group errgroup.Group

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
@@ -131,21 +132,14 @@ func (config *ServeConfig) options(draining context.Context) ([]grpc.ServerOptio
 // reportHealth sets the health of the server and of the scaler until the context ends.
 func reportHealth(ctx context.Context, healthy *health.Server, ready func() error) {
 	defer healthy.Shutdown()
-	ticker := time.NewTicker(readyEvery)
-	defer ticker.Stop()
-	for {
+	wait.UntilWithContext(ctx, func(context.Context) {
 		is := healthpb.HealthCheckResponse_SERVING
 		if ready() != nil {
 			is = healthpb.HealthCheckResponse_NOT_SERVING
 		}
 		healthy.SetServingStatus("", is)
 		healthy.SetServingStatus(pb.ExternalScaler_ServiceDesc.ServiceName, is)
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
+	}, readyEvery)
 }
 
 // stop waits for requests up to drainWithin.
