@@ -36,8 +36,24 @@ func ScaleUpDisabled(spec v1alpha1.AutoscalingPolicySpec) bool {
 
 // ScaleDownDisabled is described with ScaleUpDisabled.
 func ScaleDownDisabled(spec v1alpha1.AutoscalingPolicySpec) bool {
-	return spec.Behavior != nil && spec.Behavior.ScaleDown != nil &&
-		spec.Behavior.ScaleDown.SelectPolicy == v1alpha1.SelectDisabled
+	return scaleDownRules(spec).SelectPolicy == v1alpha1.SelectDisabled
+}
+
+// Cooldown is how long the Function must be idle before the last replica is removed.
+func Cooldown(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
+	return secondsOr(scaleDownRules(spec).CooldownPeriodSeconds, defaultCooldown)
+}
+
+// slowPoll is the poll interval from which two polls exceed the default window.
+const slowPoll = defaultDownWindow / 2
+
+// downWindow is the stabilization window of a scale-down. It covers at least two slow polls.
+func downWindow(in Input) time.Duration {
+	window := secondsOr(scaleDownRules(in.Spec).StabilizationWindowSeconds, defaultDownWindow)
+	if poll := in.PollInterval; poll >= slowPoll {
+		return max(window, 2*poll+time.Second)
+	}
+	return window
 }
 
 // scaleUpRules are behavior.scaleUp; no limits without it.
@@ -46,6 +62,27 @@ func scaleUpRules(spec v1alpha1.AutoscalingPolicySpec) v1alpha1.ScaleUpRules {
 		return v1alpha1.ScaleUpRules{}
 	}
 	return *spec.Behavior.ScaleUp
+}
+
+// scaleDownRules are behavior.scaleDown; empty without it.
+func scaleDownRules(spec v1alpha1.AutoscalingPolicySpec) v1alpha1.ScaleDownRules {
+	if spec.Behavior == nil || spec.Behavior.ScaleDown == nil {
+		return v1alpha1.ScaleDownRules{}
+	}
+	return *spec.Behavior.ScaleDown
+}
+
+// upWindow is the stabilization window of a scale-up; 0 without one.
+func upWindow(rules v1alpha1.ScaleUpRules) time.Duration {
+	return secondsOr(rules.StabilizationWindowSeconds, 0)
+}
+
+// secondsOr is the value of a field in seconds, or another one without it.
+func secondsOr(field *int32, otherwise time.Duration) time.Duration {
+	if field == nil {
+		return otherwise
+	}
+	return time.Duration(*field) * time.Second
 }
 
 // limit applies behavior to a target, after the guards that were tried. The target has the current number of replicas,
@@ -61,7 +98,7 @@ func (r Raises) limit(in Input, current, kept, target int32, tried trial) (Raise
 	case target <= kept:
 		return after, target, tried
 	}
-	if window := stabilizationWindow(rules); window > 0 {
+	if window := upWindow(rules); window > 0 {
 		h := Hold{Reason: HoldScaleUpStabilized}
 		if least := max(kept, smallestWithin(after.Wanted, in.Now, window)); least < target {
 			target, h.Message = least, fmt.Sprintf("%d replicas were enough within "+
@@ -83,7 +120,7 @@ func (r Raises) limit(in Input, current, kept, target int32, tried trial) (Raise
 // were there, so that the first raise waits for it.
 func (r Raises) after(rules v1alpha1.ScaleUpRules, now time.Time, kept, target int32) Raises {
 	var after Raises
-	if window := stabilizationWindow(rules); window > 0 {
+	if window := upWindow(rules); window > 0 {
 		wanted := r.Wanted
 		if len(wanted) == 0 {
 			wanted = []ReplicasAt{{now, kept}}
@@ -121,13 +158,6 @@ func (r Raises) allowed(rules v1alpha1.ScaleUpRules, now time.Time) int32 {
 		}
 	}
 	return int32(min(most, math.MaxInt32))
-}
-
-func stabilizationWindow(rules v1alpha1.ScaleUpRules) time.Duration {
-	if rules.StabilizationWindowSeconds == nil {
-		return 0
-	}
-	return time.Duration(*rules.StabilizationWindowSeconds) * time.Second
 }
 
 func period(p v1alpha1.ScalingPolicy) time.Duration {

@@ -58,7 +58,7 @@ type load struct {
 func capacity(in Input, state State) recommendation {
 	ready, err := in.Reading.Ready.LowerBound()
 	if err != nil {
-		return holdCurrent(in, HoldUnknown, err.Error())
+		return holdCurrent(in, unknownBy(err))
 	}
 	if state.Arrivals == nil {
 		return withoutArrivals(in)
@@ -85,9 +85,9 @@ func capacity(in Input, state State) recommendation {
 
 func withoutArrivals(in Input) recommendation {
 	if err := Unsupported(in); err != nil {
-		return holdCurrent(in, HoldLearning, err.Error())
+		return holdCurrent(in, Hold{HoldLearning, err.Error()})
 	}
-	return holdCurrent(in, HoldLearning, "the publish rate is unknown until Pulsar has answered twice")
+	return holdCurrent(in, Hold{HoldLearning, "the publish rate is unknown until Pulsar has answered twice"})
 }
 
 // discountedHold reports that the discounted backlog changes the result; nil if it does not.
@@ -275,6 +275,6 @@ func unknownCapacity(in Input, arrival, work float64) recommendation {
 			fmt.Sprintf("no backlog at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer,
 				in.CurrentReplicas))
 	default:
-		return holdCurrent(in, HoldLearning, "no replica has been busy yet, so the capacity of one is unknown")
+		return holdCurrent(in, Hold{HoldLearning, "no replica has been busy yet, so the capacity of one is unknown"})
 	}
 }

@@ -124,7 +124,7 @@ func (f foresight) pulse() float64 {
 // not give them back in time, or if more were needed within the stabilization window.
 func (f foresight) untilPulse(wanted, paid int32, price float64) (target int32, early string, known bool) {
 	in, capacity, limits := f.in, f.state.Capacity, scaleUpRules(f.in.Spec)
-	if ScaleUpDisabled(in.Spec) || len(limits.Policies) > 0 || stabilizationWindow(limits) > 0 {
+	if ScaleUpDisabled(in.Spec) || len(limits.Policies) > 0 || upWindow(limits) > 0 {
 		return 0, "", false
 	}
 	next, order := f.ahead()

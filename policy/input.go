@@ -222,29 +222,6 @@ const (
 	defaultCooldown         = 5 * time.Minute
 )
 
-// slowPoll is the poll interval from which two polls exceed the default window.
-const slowPoll = defaultDownWindow / 2
-
-// downWindow is the stabilization window. It covers at least two slow polls.
-func downWindow(in Input) time.Duration {
-	window := defaultDownWindow
-	if b := in.Spec.Behavior; b != nil && b.ScaleDown != nil && b.ScaleDown.StabilizationWindowSeconds != nil {
-		window = time.Duration(*b.ScaleDown.StabilizationWindowSeconds) * time.Second
-	}
-	if poll := in.PollInterval; poll >= slowPoll {
-		return max(window, 2*poll+time.Second)
-	}
-	return window
-}
-
-// Cooldown is how long the Function must be idle before the last replica is removed.
-func Cooldown(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
-	if b := spec.Behavior; b != nil && b.ScaleDown != nil && b.ScaleDown.CooldownPeriodSeconds != nil {
-		return time.Duration(*b.ScaleDown.CooldownPeriodSeconds) * time.Second
-	}
-	return defaultCooldown
-}
-
 func strategies(spec v1alpha1.AutoscalingPolicySpec) []v1alpha1.Strategy {
 	if len(spec.Strategies) == 0 {
 		return []v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}}

@@ -40,7 +40,7 @@ func evaluateStrategy(strategy v1alpha1.Strategy, in Input, state State) recomme
 	case v1alpha1.StrategyCapacity:
 		a = capacity(in, state)
 	default:
-		a = holdCurrent(in, HoldUnknown, fmt.Sprintf("strategy %s is not known to this version", strategy.Type))
+		a = holdCurrent(in, Hold{HoldUnknown, fmt.Sprintf("strategy %s is not known to this version", strategy.Type)})
 	}
 	a.strategy = strategy.Type
 	a = a.withinPartitions(in)
@@ -90,7 +90,7 @@ func respectsCeiling(strategy v1alpha1.StrategyType) bool {
 func backlogPerReplica(in Input, messages int64) recommendation {
 	ready, err := in.Reading.Ready.LowerBound()
 	if err != nil {
-		return holdCurrent(in, HoldUnknown, err.Error())
+		return holdCurrent(in, unknownBy(err))
 	}
 	needed := ready / float64(messages)
 	return recommend(replicasFor(needed),
@@ -130,16 +130,16 @@ func targetShare(u *v1alpha1.Utilization) float64 {
 func utilization(in Input, state State, target float64) recommendation {
 	used, err := utilized(in.Reading.Instances, state.Capacity)
 	if err != nil {
-		return holdCurrent(in, HoldLearning, err.Error())
+		return holdCurrent(in, Hold{HoldLearning, err.Error()})
 	}
 	consumers, err := in.Reading.Consumers.LowerBound()
 	if err != nil {
-		return holdCurrent(in, HoldUnknown, err.Error())
+		return holdCurrent(in, unknownBy(err))
 	}
 	current := float64(in.CurrentReplicas)
 	consumers = min(consumers, current) // other consumers of the subscription are not the target's
 	if consumers < 1 {
-		return holdCurrent(in, HoldLearning, "no replica consumes yet")
+		return holdCurrent(in, Hold{HoldLearning, "no replica consumes yet"})
 	}
 	needed := consumers * used / target
 	equation := fmt.Sprintf("%.0f replicas x %.0f%% busy / %.0f%% = %.2f", consumers, percent*used, percent*target, needed)
@@ -197,9 +197,9 @@ func recommend(replicas int32, equation string) recommendation {
 	return recommendation{replicas: replicas, steady: replicas, needed: replicas, equation: equation}
 }
 
-func holdCurrent(in Input, reason, message string) recommendation {
+func holdCurrent(in Input, hold Hold) recommendation {
 	a := recommend(in.CurrentReplicas, "")
-	a.unknown, a.tried.held = true, &Hold{reason, message}
+	a.unknown, a.tried.held = true, &hold
 	return a
 }
 
