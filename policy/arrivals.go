@@ -14,33 +14,33 @@ import (
 // Arrivals is the learned load: its rate, its noise, and how fast it rises.
 type Arrivals struct {
 	// At is when the last rate was measured.
-	At time.Time `json:"at,omitzero"`
+	At time.Time `json:"at"`
 	// Rate is the smoothed publish rate in messages per second.
-	Rate float64 `json:"fast,omitempty"`
+	Rate float64 `json:"fast"`
 	// Dispersion is the variance of a count of messages over its mean, from consecutive rates: 1 for independent messages.
 	// Counted is the last rate that it was learned from.
-	Dispersion float64 `json:"dispersion,omitempty"`
-	Counted    RateAt  `json:"counted,omitzero"`
+	Dispersion float64 `json:"dispersion"`
+	Counted    RateAt  `json:"counted"`
 	// Rise is the relative rise to expect within a reaction time: the largest recent one. It decays over 50 min.
-	Rise float64 `json:"rise,omitempty"`
+	Rise float64 `json:"rise"`
 	// Calm is Rise without pulses: what to expect while these are foreseen.
-	Calm float64 `json:"calm,omitempty"`
+	Calm float64 `json:"calm"`
 	// Peak is the highest recent Rate. It decays over an hour. Headroom covers a load that was seen before, not more.
-	Peak float64 `json:"peak,omitempty"`
+	Peak float64 `json:"peak"`
 	// RoseAt is the time of a step up while it enters the window of a rate. FellAt is when rates fell far below Rate:
 	// another low rate, one rate window later, confirms a step down.
-	RoseAt time.Time `json:"roseAt,omitzero"`
-	FellAt time.Time `json:"fell,omitzero"`
+	RoseAt time.Time `json:"roseAt"`
+	FellAt time.Time `json:"fell"`
 	// Surge is a load that is not confirmed yet.
-	Surge Surge `json:"surge,omitzero"`
+	Surge Surge `json:"surge"`
 	// Past has the values of Rate within the last reaction time, oldest first.
 	Past []RateAt `json:"past,omitempty"`
 }
 
 // RateAt is a rate in messages per second at a time.
 type RateAt struct {
-	At   time.Time `json:"t,omitzero"`
-	Rate float64   `json:"r,omitempty"`
+	At   time.Time `json:"t"`
+	Rate float64   `json:"r"`
 }
 
 const (

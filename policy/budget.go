@@ -14,14 +14,14 @@ import (
 // objectivePercent.
 type Budget struct {
 	// Since is when the newest of Counts began. Each is of a part of the window, the oldest first.
-	Since  time.Time `json:"since,omitzero"`
+	Since  time.Time `json:"since"`
 	Counts []Count   `json:"counts,omitempty"`
 }
 
 // Count of messages.
 type Count struct {
-	All  float64 `json:"all,omitempty"`
-	Late float64 `json:"late,omitempty"`
+	All  float64 `json:"all"`
+	Late float64 `json:"late"`
 }
 
 // windowParts is the number of Counts of a window.

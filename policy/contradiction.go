@@ -99,9 +99,9 @@ func within(rate, least, most, seconds float64) float64 {
 // Type is the subscription type that counts. It cannot change while consumers are connected, so another one counts once
 // none is, or after typeKept: they may all have been replaced between two polls.
 type Type struct {
-	Is backlog.SubscriptionType `json:"is,omitempty"`
+	Is backlog.SubscriptionType `json:"is"`
 	// Since is when another type was first reported; zero while none is.
-	Since time.Time `json:"since,omitzero"`
+	Since time.Time `json:"since"`
 }
 
 // typeKept is longer than most faults, and than the restart of all replicas.
@@ -121,12 +121,12 @@ func (t Type) learn(in Input) Type {
 
 // Surge is a load far above all recent ones, until its messages are found again.
 type Surge struct {
-	At time.Time `json:"at,omitzero"`
+	At time.Time `json:"at"`
 	// Rise and Peak are those before, Published the messages since, and Finished those that were finished.
-	Rise      float64 `json:"rise,omitempty"`
-	Peak      float64 `json:"peak,omitempty"`
-	Published float64 `json:"published,omitempty"`
-	Finished  float64 `json:"finished,omitempty"`
+	Rise      float64 `json:"rise"`
+	Peak      float64 `json:"peak"`
+	Published float64 `json:"published"`
+	Finished  float64 `json:"finished"`
 }
 
 // confirm takes back what a surge taught if most of its messages were neither finished nor are in the backlog: they

@@ -14,12 +14,12 @@ import (
 // excludePersistentLag.
 type Floor struct {
 	// Messages of the backlog that no replica can process.
-	Messages float64 `json:"messages,omitempty"`
+	Messages float64 `json:"messages"`
 	// Idle counts consecutive idle polls, and Least is their smallest backlog.
-	Idle  int32   `json:"idle,omitempty"`
-	Least float64 `json:"least,omitempty"`
+	Idle  int32   `json:"idle"`
+	Least float64 `json:"least"`
 	// Tried is the number of idle replicas that were increased to see whether more process the backlog; 0 for none.
-	Tried float64 `json:"tried,omitempty"`
+	Tried float64 `json:"tried"`
 }
 
 const (

@@ -13,28 +13,28 @@ import (
 // LearnedCapacity is the rate that one busy replica processes, and its uncertainty: a Kalman filter on the logarithm of
 // the rate, since errors of a rate are factors.
 type LearnedCapacity struct {
-	MessagesPerSecond float64 `json:"rate,omitempty"`
+	MessagesPerSecond float64 `json:"rate"`
 	// Variance of the logarithm: 0.01 is 10 % either way.
-	Variance float64 `json:"var,omitempty"`
+	Variance float64 `json:"var"`
 	// Coverage is the share of a busy replica's time that its own metric measures, from 0 to 1; the rest is fetching,
 	// acknowledging and conversion. 0 before a replica was saturated.
-	Coverage float64 `json:"cover,omitempty"`
+	Coverage float64 `json:"cover"`
 	// Surprise is the direction of an outlier that needs a second one: 1 up, -1 down, 0 for none.
-	Surprise     int8      `json:"surprise,omitempty"`
-	Observations int32     `json:"n,omitempty"`
-	LearnedAt    time.Time `json:"t,omitzero"`
+	Surprise     int8      `json:"surprise"`
+	Observations int32     `json:"n"`
+	LearnedAt    time.Time `json:"t"`
 	// Probe is the capacity that an attempt with fewer replicas plans with; 0 for none. Failed counts consecutive attempts
 	// that had too few replicas, up to maxFailed; -1 after an attempt that had enough.
-	Probe  float64 `json:"probe,omitempty"`
-	Failed int8    `json:"failed,omitempty"`
+	Probe  float64 `json:"probe"`
+	Failed int8    `json:"failed"`
 }
 
 // Tally counts the processed messages since capacity was last learned from them, in saturated polls or in others. Few
 // slow messages do not give a rate over 10 s, and replicas that started together finish long calls together.
 type Tally struct {
-	Saturated      bool    `json:"full,omitempty"`
-	Messages       float64 `json:"m,omitempty"`
-	ReplicaSeconds float64 `json:"s,omitempty"`
+	Saturated      bool    `json:"full"`
+	Messages       float64 `json:"m"`
+	ReplicaSeconds float64 `json:"s"`
 }
 
 // enoughMessages is the number to learn a rate from, and each replica needs one: their count is exact to a third.

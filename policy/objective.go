@@ -83,10 +83,10 @@ func oldestDue(r backlog.Reading) (seconds float64, known bool) {
 // Oldest is the oldest message that is due.
 type Oldest struct {
 	// At is when it was looked at, and Published its time then; zero for none.
-	At        time.Time `json:"at,omitzero"`
-	Published time.Time `json:"published,omitzero"`
+	At        time.Time `json:"at"`
+	Published time.Time `json:"published"`
 	// Stuck is true if an earlier look found the same message.
-	Stuck bool `json:"stuck,omitempty"`
+	Stuck bool `json:"stuck"`
 }
 
 // learn learns from a reading, which looks at the age less often than at the rest.

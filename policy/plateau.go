@@ -21,38 +21,38 @@ import (
 //
 // A verdict needs several polls and enough messages: of long calls, few end within a poll.
 type Plateau struct {
-	Stage Stage `json:"stage,omitempty"`
+	Stage Stage `json:"stage"`
 	// Since the stage began.
-	Since time.Time `json:"since,omitzero"`
+	Since time.Time `json:"since"`
 	// Reference is the pool before: before the scale-up of Verifying, and at the plateau of the others.
-	Reference Output `json:"reference,omitzero"`
+	Reference Output `json:"reference"`
 	// Each is what a replica processes, in messages per second.
-	Each float64 `json:"each,omitempty"`
+	Each float64 `json:"each"`
 	// Replicas are those that a scale-up asked for first, and the ceiling of Limited and Trying.
-	Replicas int32 `json:"replicas,omitempty"`
+	Replicas int32 `json:"replicas"`
 	// Most is the largest number of replicas in Verifying, and the largest rate.
-	Most Output `json:"most,omitzero"`
+	Most Output `json:"most"`
 	// Seen is the output since all replicas consume, in Polls polls. A replica shows none before its first call has ended.
-	Seen Seen `json:"seen,omitzero"`
+	Seen Seen `json:"seen"`
 	// Doubtful is true while what was seen is too little for a verdict, and looks like a plateau.
-	Doubtful bool `json:"doubtful,omitempty"`
+	Doubtful bool `json:"doubtful"`
 	// Pause is the time until the next try, and Quiet the end of the pause after a ceiling that was none.
-	Pause time.Duration `json:"block,omitempty"`
-	Quiet time.Time     `json:"quiet,omitzero"`
+	Pause time.Duration `json:"block"`
+	Quiet time.Time     `json:"quiet"`
 }
 
 // Output is what a number of replicas processes together, in messages per second.
 type Output struct {
-	Replicas  float64 `json:"n,omitempty"`
-	Processed float64 `json:"rate,omitempty"`
+	Replicas  float64 `json:"n"`
+	Processed float64 `json:"rate"`
 }
 
 // Seen sums up the output of a stage.
 type Seen struct {
-	From     time.Time `json:"from,omitzero"`
-	Polls    int32     `json:"polls,omitempty"`
-	Messages float64   `json:"m,omitempty"`
-	Seconds  float64   `json:"s,omitempty"`
+	From     time.Time `json:"from"`
+	Polls    int32     `json:"polls"`
+	Messages float64   `json:"m"`
+	Seconds  float64   `json:"s"`
 }
 
 // plus adds a poll, and returns the mean output.

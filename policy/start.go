@@ -9,21 +9,21 @@ import "time"
 // whether the write restarts the other replicas.
 type Start struct {
 	// Seconds a start takes, the mean of Count starts; startSeconds before the first.
-	Seconds float64 `json:"s,omitempty"`
-	Count   int32   `json:"n,omitempty"`
+	Seconds float64 `json:"s"`
+	Count   int32   `json:"n"`
 	// Restarts counts scale writes during which most consumers disconnected, up to maxRestarts, less those during which
 	// they did not.
-	Restarts int32 `json:"restarts,omitempty"`
+	Restarts int32 `json:"restarts"`
 
 	// Replicas of the last poll, and Changed, the time of their last change.
-	Replicas int32     `json:"replicas,omitempty"`
-	Changed  time.Time `json:"changed,omitzero"`
+	Replicas int32     `json:"replicas"`
+	Changed  time.Time `json:"changed"`
 	// Consuming is the number of consumers at the last poll without a change.
-	Consuming float64 `json:"consuming,omitempty"`
+	Consuming float64 `json:"consuming"`
 	// Open is true while a change from From replicas is watched. Least is the minimum number of consumers meanwhile.
-	Open  bool    `json:"open,omitempty"`
-	From  int32   `json:"from,omitempty"`
-	Least float64 `json:"least,omitempty"`
+	Open  bool    `json:"open"`
+	From  int32   `json:"from"`
+	Least float64 `json:"least"`
 }
 
 const (

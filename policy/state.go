@@ -14,45 +14,45 @@ import (
 )
 
 // State is what one decision passes to the next. It is never modified: a decision returns a new one. Encode writes all
-// fields, with bounds by their JSON names.
+// fields that are not zero, with bounds by their JSON names.
 type State struct {
 	// ReadAt is the time of the last reading that the state learned from.
-	ReadAt time.Time `json:"read,omitzero"`
+	ReadAt time.Time `json:"read"`
 	// LearnedAt is the time of the last reading that capacity was learned from.
-	LearnedAt time.Time `json:"learned,omitzero"`
+	LearnedAt time.Time `json:"learned"`
 	// FailedAt is when the function last threw mostly exceptions.
-	FailedAt time.Time `json:"failed,omitzero"`
+	FailedAt time.Time `json:"failed"`
 	// Arrivals is nil before the first reading with a rate.
-	Arrivals *Arrivals `json:"arrivals,omitempty"`
+	Arrivals *Arrivals `json:"arrivals"`
 	// Capacity of one replica; nil before one was busy.
-	Capacity *LearnedCapacity `json:"capacity,omitempty"`
-	Tally    Tally            `json:"tally,omitzero"`
-	Plateau  Plateau          `json:"plateau,omitzero"`
-	Start    Start            `json:"start,omitzero"`
-	Floor    Floor            `json:"floor,omitzero"`
-	Zero     Zero             `json:"zero,omitzero"`
-	Pulses   forecast.Pulses  `json:"pulses,omitzero"`
-	Upstream Upstream         `json:"upstream,omitzero"`
-	Decided  Decided          `json:"decided,omitzero"`
+	Capacity *LearnedCapacity `json:"capacity"`
+	Tally    Tally            `json:"tally"`
+	Plateau  Plateau          `json:"plateau"`
+	Start    Start            `json:"start"`
+	Floor    Floor            `json:"floor"`
+	Zero     Zero             `json:"zero"`
+	Pulses   forecast.Pulses  `json:"pulses"`
+	Upstream Upstream         `json:"upstream"`
+	Decided  Decided          `json:"decided"`
 	// Raises are empty without limits in behavior.scaleUp.
-	Raises Raises `json:"raises,omitzero"`
+	Raises Raises `json:"raises"`
 	// Recommendations of the longest stabilization window, oldest first, each larger than all after it.
 	Recommendations []ReplicasAt `json:"steady,omitempty"`
 	// Contradiction of Pulsar's counters by the backlog or the instances.
-	Contradiction Ongoing `json:"contradiction,omitzero"`
-	Oldest        Oldest  `json:"oldest,omitzero"`
-	Budget        Budget  `json:"budget,omitzero"`
+	Contradiction Ongoing `json:"contradiction"`
+	Oldest        Oldest  `json:"oldest"`
+	Budget        Budget  `json:"budget"`
 	// Surplus of consumers over those that the target's replicas open.
-	Surplus Ongoing `json:"surplus,omitzero"`
-	Type    Type    `json:"type,omitzero"`
+	Surplus Ongoing `json:"surplus"`
+	Type    Type    `json:"type"`
 	// Subscription is the fingerprint of the subscription that this was learned from; empty if the policy names none.
-	Subscription string `json:"sub,omitempty"`
+	Subscription string `json:"sub"`
 }
 
 // ReplicasAt is a number of replicas at a time.
 type ReplicasAt struct {
-	At       time.Time `json:"t,omitzero"`
-	Replicas int32     `json:"n,omitempty"`
+	At       time.Time `json:"t"`
+	Replicas int32     `json:"n"`
 }
 
 const percent = 100
@@ -101,7 +101,7 @@ func (s State) resumedAt(currentReplicas int32, now time.Time) State {
 type Decided struct {
 	ReplicasAt
 	// From is the number of replicas before; the same as Replicas once the autoscaler has followed.
-	From int32 `json:"from,omitempty"`
+	From int32 `json:"from"`
 }
 
 func (d Decided) pending() bool { return d.From != d.Replicas }
@@ -176,7 +176,7 @@ func slide(before []ReplicasAt, newest ReplicasAt, window time.Duration, sign in
 
 // Ongoing is since when something has been the case; zero while it is not.
 type Ongoing struct {
-	Since time.Time `json:"since,omitzero"`
+	Since time.Time `json:"since"`
 }
 
 // while is the state at a time at which it is the case, or not.

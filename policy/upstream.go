@@ -64,9 +64,9 @@ func outlook(in Input, after State, decided int32) *Outlook {
 type Upstream struct {
 	// PerMessage is how many messages arrive for each that they process, and Error by which share single readings differ
 	// from it: moving means of Count readings.
-	PerMessage float64 `json:"per,omitempty"`
-	Error      float64 `json:"error,omitempty"`
-	Count      int32   `json:"n,omitempty"`
+	PerMessage float64 `json:"per"`
+	Error      float64 `json:"error"`
+	Count      int32   `json:"n"`
 }
 
 const (

@@ -14,17 +14,17 @@ import (
 // Zero is the state of scaling to zero and back, for policies with minReplicas 0; IdleSince is for all.
 type Zero struct {
 	// IdleSince is when the Function became idle: no arrivals, no processing, no backlog. Zero while it is not idle.
-	IdleSince time.Time `json:"idle,omitzero"`
+	IdleSince time.Time `json:"idle"`
 	// IdleAt is when it was last seen idle. It counts as idle for freshFor after that, unless a reading shows work: a new
 	// topic, or one that was loaded again, is counted exactly at the next poll.
-	IdleAt time.Time `json:"idleAt,omitzero"`
+	IdleAt time.Time `json:"idleAt"`
 	// Worked is true if replicas have processed messages since they woke.
-	Worked bool `json:"worked,omitempty"`
+	Worked bool `json:"worked"`
 	// Since is when the last replica was removed.
-	Since time.Time `json:"since,omitzero"`
+	Since time.Time `json:"since"`
 	// Backoff is the pause after replicas woke for messages that they did not process, and Until its end.
-	Backoff time.Duration `json:"backoff,omitempty"`
-	Until   time.Time     `json:"until,omitzero"`
+	Backoff time.Duration `json:"backoff"`
+	Until   time.Time     `json:"until"`
 }
 
 const (

@@ -17,19 +17,19 @@ type Pulses struct {
 	// Past pulses, oldest first. While the last one runs, it has no length.
 	Past []Pulse `json:"past,omitempty"`
 	// Base is the arrival rate between pulses, and High the highest one of the last pulse, in messages per second.
-	Base float64 `json:"base,omitempty"`
-	High float64 `json:"high,omitempty"`
+	Base float64 `json:"base"`
+	High float64 `json:"high"`
 	// Foreseen of the last Expected pulses began when they were expected.
-	Foreseen float64 `json:"foreseen,omitempty"`
-	Expected float64 `json:"expected,omitempty"`
+	Foreseen float64 `json:"foreseen"`
+	Expected float64 `json:"expected"`
 }
 
 // Pulse is one pulse.
 type Pulse struct {
-	Begin time.Time `json:"t,omitzero"`
+	Begin time.Time `json:"t"`
 	// Seconds that it lasted; 0 while it runs. Messages are those beyond the base.
-	Seconds  float64 `json:"s,omitempty"`
-	Messages float64 `json:"m,omitempty"`
+	Seconds  float64 `json:"s"`
+	Messages float64 `json:"m"`
 }
 
 const (
