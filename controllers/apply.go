@@ -84,13 +84,12 @@ func (a applier) applyAutoscaler(ctx context.Context,
 		return live, nil, err
 	}
 	err = a.client.Apply(ctx, fields, client.FieldOwner(plan.FieldManager))
-	a.metrics.applies.WithLabelValues(applyResult(err)).Inc()
-	what := cluster.KindAutoscaler + " " + name
-	switch refused := applyRefusal(what, err); {
+	a.metrics.applies.WithLabelValues(applyResult(cluster.KindAutoscaler, err)).Inc()
+	switch refused := applyRefusal(cluster.KindAutoscaler, name, err); {
 	case refused != nil:
 		return live, refused, nil
 	case err != nil:
-		return live, nil, fmt.Errorf("applying %s: %w", what, err)
+		return live, nil, fmt.Errorf("applying %s %s: %w", cluster.KindAutoscaler, name, err)
 	}
 	if !current {
 		log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", name)
@@ -100,13 +99,13 @@ func (a applier) applyAutoscaler(ctx context.Context,
 }
 
 // applyResult is the label value of an apply.
-func applyResult(err error) string {
+func applyResult(kind string, err error) string {
 	switch {
 	case err == nil:
 		return applyDone
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		return applyConflict
-	case isRefused(err) || isUndeclared(err):
+	case isRefused(err), kind == cluster.KindScaledObject && isUndeclared(err):
 		return applyRefused
 	default:
 		return applyError
@@ -115,16 +114,16 @@ func applyResult(err error) string {
 
 // applyRefusal is why the API server or a webhook rejects an apply; nil if a retry may help. The API server names the
 // other manager and the fields.
-func applyRefusal(what string, err error) *plan.Violation {
-	switch result := applyResult(err); {
+func applyRefusal(kind, name string, err error) *plan.Violation {
+	switch result := applyResult(kind, err); {
 	case result == applyConflict:
 		return plan.ScalingProblem(v1alpha1.ReasonFieldConflict,
-			"another field manager owns fields of %s: delete it and the controller recreates it: %s", what, err)
+			"another field manager owns fields of %s %s: delete it and the controller recreates it: %s", kind, name, err)
 	case result == applyRefused && isUndeclared(err):
-		return plan.ScalingProblem(v1alpha1.ReasonRefused, "this KEDA does not know a field of %s, which 2.21 does: "+
-			"update KEDA with its CustomResourceDefinitions, or set actuator: HPA or Direct: %s", what, err)
+		return plan.ScalingProblem(v1alpha1.ReasonRefused, "this KEDA does not know a field of %s %s, which 2.21 does: "+
+			"update KEDA with its CustomResourceDefinitions, or set actuator: HPA or Direct: %s", kind, name, err)
 	case result == applyRefused:
-		return plan.ScalingProblem(v1alpha1.ReasonRefused, "the API server refuses %s: %s", what, err)
+		return plan.ScalingProblem(v1alpha1.ReasonRefused, "the API server refuses %s %s: %s", kind, name, err)
 	default:
 		return nil
 	}

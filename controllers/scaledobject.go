@@ -75,13 +75,13 @@ func (a applier) applyScaledObject(ctx context.Context, wanted *plan.ScaledObjec
 	}
 	object := &unstructured.Unstructured{Object: fields}
 	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(plan.FieldManager))
-	a.metrics.applies.WithLabelValues(applyResult(err)).Inc()
-	what := cluster.KindScaledObject + " " + wanted.Metadata.Name
-	switch refused := applyRefusal(what, err); {
+	a.metrics.applies.WithLabelValues(applyResult(cluster.KindScaledObject, err)).Inc()
+	name := wanted.Metadata.Name
+	switch refused := applyRefusal(cluster.KindScaledObject, name, err); {
 	case refused != nil && !o.History.RecentlyDeleted(o.Now):
 		return o.ScaledObject, refused, nil
 	case err != nil:
-		return o.ScaledObject, nil, fmt.Errorf("applying %s: %w", what, err)
+		return o.ScaledObject, nil, fmt.Errorf("applying %s %s: %w", cluster.KindScaledObject, name, err)
 	}
 	log.FromContext(ctx).Info("scaled object applied", "scaledObject", wanted.Metadata.Name)
 	applied, err := decodeScaledObject(object) // the API server's response
