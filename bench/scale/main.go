@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
@@ -46,6 +47,7 @@ type bench struct {
 	policies       []int
 	pods           int
 	scraped        bool
+	actuator       string
 	burst          int
 	settle, steady time.Duration
 	flags          string
@@ -62,6 +64,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	policies := flags.String("policies", "1000", "numbers of policies to measure, one after another, from 1 to 10000")
 	flags.IntVar(&b.pods, "pods", 10, "pods of each policy, from 0 to 20")
 	flags.BoolVar(&b.scraped, "scrape", false, "give pods an address, so that the adapter reads their counters")
+	flags.StringVar(&b.actuator, "actuator", string(v1alpha1.ActuatorAuto), "spec.actuator of the policies, Auto or "+
+		"Direct: a small machine does not create thousands of HorizontalPodAutoscalers")
 	flags.IntVar(&b.burst, "burst", 0, "policies of which the load doubles at once after the steady state")
 	flags.DurationVar(&b.settle, "settle", 2*time.Minute, "between the last reading and the steady state")
 	flags.DurationVar(&b.steady, "steady", 2*time.Minute, "how long the steady state is measured, at least 30s")
@@ -83,6 +87,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	}
 	if b.burst < 0 || b.burst > slices.Min(b.policies) {
 		return fmt.Errorf("-burst is %d: it must be from 0 to the number of policies", b.burst)
+	}
+	if b.actuator != string(v1alpha1.ActuatorAuto) && b.actuator != string(v1alpha1.ActuatorDirect) {
+		return fmt.Errorf("-actuator is %q: it must be Auto or Direct", b.actuator)
 	}
 	if b.memoryMiB < 0 || b.apiQPS < 1 {
 		return fmt.Errorf("-memory-limit is %d and -kube-api-qps %d: they must be at least 0 and 1", b.memoryMiB, b.apiQPS)

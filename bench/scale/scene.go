@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -84,7 +85,9 @@ func (s *scene) create(ctx context.Context, config *rest.Config, scheme *runtime
 	}
 	s.bench.tell("creating %d policies", len(s.names))
 	return fake.Each(ctx, s.names, func(ctx context.Context, name string) error {
-		if err := s.client.Create(ctx, stage.NewPolicy(name, 1, 2*replicas, time.Minute)); err != nil {
+		policy := stage.NewPolicy(name, 1, 2*replicas, time.Minute)
+		policy.Spec.Actuator = v1alpha1.Actuator(s.bench.actuator)
+		if err := s.client.Create(ctx, policy); err != nil {
 			return fmt.Errorf("creating policy %s: %w", name, err)
 		}
 		return nil
