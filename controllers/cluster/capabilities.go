@@ -151,19 +151,13 @@ func (c *Capabilities) NeedLeaderElection() bool { return false }
 
 // Start watches until the context ends.
 func (c *Capabilities) Start(ctx context.Context) error {
-	informer, err := c.config.APIServices.GetInformer(ctx, newAPIService(), cache.BlockUntilSynced(false))
-	if err != nil {
-		return fmt.Errorf("watching APIServices: %w", err)
-	}
-	notify := func() {
+	notify := func(types.NamespacedName, client.Object) {
 		select {
 		case c.changed <- struct{}{}:
 		default: // notified already
 		}
 	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
-	})
+	informer, err := Follow(ctx, c.config.APIServices, newAPIService(), notify)
 	if err != nil {
 		return fmt.Errorf("watching APIServices: %w", err)
 	}
@@ -171,7 +165,7 @@ func (c *Capabilities) Start(ctx context.Context) error {
 	group.Go(func() error { return c.config.APIServices.Start(ctx) })
 	group.Go(func() error {
 		if toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-			notify() // the events of the first list precede the sync
+			notify(types.NamespacedName{}, nil) // the events of the first list precede the sync
 		}
 		return nil
 	})

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -257,4 +258,29 @@ func (k *kindDiscovery) informer(ctx context.Context) (cache.Informer, error) {
 		return nil, fmt.Errorf("watching: %w", err)
 	}
 	return informer, nil
+}
+
+// Follow calls changed for each object of the kind that exists, and when one is created, changed or deleted: then it is
+// nil.
+func Follow(ctx context.Context, informers cache.Informers, kind client.Object,
+	changed func(key types.NamespacedName, object client.Object),
+) (cache.Informer, error) {
+	informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	exists := func(object any) {
+		if object, ok := object.(client.Object); ok {
+			changed(client.ObjectKeyFromObject(object), object)
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: exists, UpdateFunc: func(_, object any) { exists(object) },
+		DeleteFunc: func(object any) {
+			if name, err := toolscache.DeletionHandlingObjectToName(object); err == nil {
+				changed(name.AsNamespacedName(), nil)
+			}
+		},
+	})
+	return informer, err
 }

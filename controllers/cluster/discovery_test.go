@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
@@ -165,4 +166,37 @@ func TestAllKindsMayBeOptional(t *testing.T) {
 		require.Equal(t, optional, d[KindSink].optional)
 		require.True(t, d[KindScaledObject].optional)
 	}
+}
+
+type watched struct {
+	cache.Informers
+	cache.Informer
+	handler toolscache.ResourceEventHandler
+}
+
+func (w *watched) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return w, nil
+}
+
+func (w *watched) AddEventHandler(handler toolscache.ResourceEventHandler) (
+	toolscache.ResourceEventHandlerRegistration, error,
+) {
+	w.handler = handler
+	return nil, nil
+}
+
+func TestFollowReportsAMissedDeletion(t *testing.T) {
+	w := &watched{}
+	existing := map[types.NamespacedName]bool{}
+	_, err := Follow(t.Context(), w, NewObject(KindSink), func(key types.NamespacedName, object client.Object) {
+		existing[key] = object != nil
+	})
+	require.NoError(t, err)
+	kept, missed := NewObject(KindSink), NewObject(KindSink)
+	kept.SetName("kept")
+	missed.SetName("missed")
+	w.handler.OnAdd(kept, true)
+	w.handler.OnUpdate(missed, missed)
+	w.handler.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "missed"})
+	require.Equal(t, map[types.NamespacedName]bool{{Name: "kept"}: true, {Name: "missed"}: false}, existing)
 }

@@ -13,11 +13,11 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
@@ -75,24 +75,19 @@ func newDecisionMaker(config DecisionMakerConfig) (*DecisionMaker, error) {
 }
 
 func (d *DecisionMaker) follow(ctx context.Context, informers cache.Informers) error {
-	informer, err := informers.GetInformer(ctx, &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		return fmt.Errorf("decision maker: watching Leases: %w", err)
-	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    d.observe,
-		UpdateFunc: func(_, object any) { d.observe(object) },
-		DeleteFunc: d.forget,
-	})
-	if err != nil {
+	if _, err := cluster.Follow(ctx, informers, &coordinationv1.Lease{}, d.observe); err != nil {
 		return fmt.Errorf("decision maker: watching Leases: %w", err)
 	}
 	return nil
 }
 
-func (d *DecisionMaker) observe(object any) {
-	lease, ok := object.(*coordinationv1.Lease)
-	if !ok || lease.Namespace != d.config.Lease.Namespace || lease.Name != d.config.Lease.Name {
+func (d *DecisionMaker) observe(key types.NamespacedName, object client.Object) {
+	if key != d.config.Lease {
+		return
+	}
+	lease, exists := object.(*coordinationv1.Lease)
+	if !exists {
+		d.seen.Store(nil)
 		return
 	}
 	after := &leaseState{}
@@ -111,16 +106,6 @@ func (d *DecisionMaker) observe(object any) {
 		after.aliveAt = d.config.Now()
 	}
 	d.seen.Store(after)
-}
-
-func (d *DecisionMaker) forget(object any) {
-	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-		object = unknown.Obj
-	}
-	if lease, ok := object.(*coordinationv1.Lease); ok && lease.Namespace == d.config.Lease.Namespace &&
-		lease.Name == d.config.Lease.Name {
-		d.seen.Store(nil)
-	}
 }
 
 type silenceError struct {

@@ -11,8 +11,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
@@ -23,6 +23,10 @@ func lease(holder string, renewed time.Time) *coordinationv1.Lease {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "decider"},
 		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &micro},
 	}
+}
+
+func seen(d *DecisionMaker, lease *coordinationv1.Lease) {
+	d.observe(client.ObjectKeyFromObject(lease), lease)
 }
 
 func TestDecisionMakerAlive(t *testing.T) {
@@ -36,60 +40,60 @@ func TestDecisionMakerAlive(t *testing.T) {
 			func(*DecisionMaker, func(time.Duration)) {}, "no decision maker: Lease system/decider does not exist",
 		},
 		"the holder renewed lately": {
-			func(d *DecisionMaker, tick func(time.Duration)) { d.observe(lease("a", start)); tick(leaseExpires) }, "",
+			func(d *DecisionMaker, tick func(time.Duration)) { seen(d, lease("a", start)); tick(leaseExpires) }, "",
 		},
 		"the holder went silent": {
 			func(d *DecisionMaker, tick func(time.Duration)) {
-				d.observe(lease("a", start))
+				seen(d, lease("a", start))
 				tick(leaseExpires + time.Second)
-				d.observe(lease("a", start)) // a resync changes nothing
+				seen(d, lease("a", start)) // a resync changes nothing
 			}, "no decision maker: a, which holds Lease system/decider, has not renewed it since 2027-01-15T08:00:00Z",
 		},
 		"the first Lease counts by its renewTime": {
 			func(d *DecisionMaker,
 				_ func(time.Duration),
 			) {
-				d.observe(lease("a", start.Add(-time.Hour)))
+				seen(d, lease("a", start.Add(-time.Hour)))
 			}, "has not renewed it since",
 		},
 		"an observed renewal counts by our own clock": {
 			func(d *DecisionMaker, _ func(time.Duration)) {
-				d.observe(lease("a", skewed))
-				d.observe(lease("a", skewed.Add(2*time.Second)))
+				seen(d, lease("a", skewed))
+				seen(d, lease("a", skewed.Add(2*time.Second)))
 			}, "",
 		},
 		"another holder took over": {
 			func(d *DecisionMaker, tick func(time.Duration)) {
-				d.observe(lease("a", start))
+				seen(d, lease("a", start))
 				tick(time.Hour)
-				d.observe(lease("b", start.Add(time.Hour)))
+				seen(d, lease("b", start.Add(time.Hour)))
 			}, "",
 		},
 		"the holder released the Lease, as at a rollout": {
 			func(d *DecisionMaker, tick func(time.Duration)) {
-				d.observe(lease("a", start))
+				seen(d, lease("a", start))
 				tick(time.Hour)
-				d.observe(lease("", start.Add(time.Hour)))
+				seen(d, lease("", start.Add(time.Hour)))
 				tick(leaseExpires)
 			}, "",
 		},
 		"no holder followed the release": {
 			func(d *DecisionMaker, tick func(time.Duration)) {
-				d.observe(lease("", start))
+				seen(d, lease("", start))
 				tick(leaseExpires + time.Second)
 			}, "no decision maker: Lease system/decider has had no holder since 2027-01-15T08:00:00Z",
 		},
 		"the Lease was deleted": {
 			func(d *DecisionMaker, _ func(time.Duration)) {
-				d.observe(lease("a", start))
-				d.forget(toolscache.DeletedFinalStateUnknown{Obj: lease("a", start)})
+				seen(d, lease("a", start))
+				d.observe(d.config.Lease, nil)
 			}, "does not exist",
 		},
 		"another Lease does not count": {
 			func(d *DecisionMaker, _ func(time.Duration)) {
 				other := lease("a", start)
 				other.Name = "scheduler"
-				d.observe(other)
+				seen(d, other)
 			}, "does not exist",
 		},
 	}
@@ -170,8 +174,8 @@ func TestADecisionGrowsTooOld(t *testing.T) {
 			d, err := newDecisionMaker(config)
 			require.NoError(t, err)
 			holders := start.Add(-test.behind)
-			d.observe(lease("a", holders.Add(-2*time.Second)))
-			d.observe(lease("a", holders))
+			seen(d, lease("a", holders.Add(-2*time.Second)))
+			seen(d, lease("a", holders))
 			p := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "resize"}}
 			if test.age != nil {
 				p.Status.Decision = &v1alpha1.Decision{Time: metav1.NewTime(holders.Add(-*test.age))}

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -176,21 +175,8 @@ func notifyOfPolicies(ctx context.Context, informers cache.Informers, notify fun
 	if notify == nil {
 		return nil
 	}
-	informer, err := informers.GetInformer(ctx, cluster.NewObject(cluster.KindPolicy), cache.BlockUntilSynced(false))
-	if err != nil {
-		return fmt.Errorf("watching policies: %w", err)
-	}
-	handle := func(object any) {
-		if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-			object = unknown.Obj
-		}
-		if p, ok := object.(client.Object); ok {
-			notify(client.ObjectKeyFromObject(p))
-		}
-	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: handle, UpdateFunc: func(_, object any) { handle(object) }, DeleteFunc: handle,
-	})
+	_, err := cluster.Follow(ctx, informers, cluster.NewObject(cluster.KindPolicy),
+		func(policy types.NamespacedName, _ client.Object) { notify(policy) })
 	if err != nil {
 		return fmt.Errorf("watching policies: %w", err)
 	}
