@@ -50,9 +50,6 @@ func Remains(s *Store) string {
 	for namespace := range s.namespaces {
 		remains = append(remains, namespace.Name)
 	}
-	for cluster := range s.clusters {
-		remains = append(remains, cluster.AdminURL)
-	}
 	remains = slices.AppendSeq(remains, maps.Keys(s.workloads))
 	remains = slices.AppendSeq(remains, maps.Keys(s.pairs))
 	remains = slices.AppendSeq(remains, maps.Keys(s.owners))

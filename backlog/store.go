@@ -36,8 +36,7 @@ type jobs struct {
 	topics     map[Topic]*topicState
 	namespaces map[Namespace]*namespaceState
 	workloads  map[string]*workloadState
-	clusters   map[Cluster]int // topics
-	pairs      map[string]int  // of a topic and a subscription, for each tenant
+	pairs      map[string]int // of a topic and a subscription, for each tenant
 	// changed are the jobs that were added, were removed or became due since the last call of Changes, and whether they
 	// are due at once; nil without a poller.
 	changed map[Job]bool
@@ -63,8 +62,7 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 		owners: map[string]*interest{}, patterns: map[Topic]*patternState{},
 		jobs: jobs{
 			topics: map[Topic]*topicState{}, namespaces: map[Namespace]*namespaceState{},
-			workloads: map[string]*workloadState{}, clusters: map[Cluster]int{},
-			pairs: map[string]int{},
+			workloads: map[string]*workloadState{}, pairs: map[string]int{},
 		},
 	}}, nil
 }
@@ -155,7 +153,11 @@ func (s *jobs) interestsOf(tenant string, subscription Subscription, name string
 func (s *Store) CountTopics() map[Cluster]int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return maps.Clone(s.clusters)
+	counts := map[Cluster]int{}
+	for topic := range s.topics {
+		counts[topic.Cluster]++
+	}
+	return counts
 }
 
 // Record records a good answer. Answers older than the last one are dropped, and so are answers about topics that are

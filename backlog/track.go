@@ -173,7 +173,6 @@ func (s *jobs) acquireTopic(key Topic, use use) {
 	if topic == nil {
 		topic = &topicState{subscriptions: map[string]*subscriptionState{}}
 		s.topics[key] = topic
-		s.clusters[key.Cluster]++
 	}
 	state := topic.subscriptions[use.name]
 	if state == nil {
@@ -221,9 +220,6 @@ func (s *jobs) releaseTopic(key Topic, use use) {
 	if len(topic.subscriptions) == 0 {
 		delete(s.topics, key)
 		s.change(TopicJob(key), false)
-		if s.clusters[key.Cluster]--; s.clusters[key.Cluster] == 0 {
-			delete(s.clusters, key.Cluster)
-		}
 	}
 }
 
