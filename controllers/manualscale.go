@@ -6,9 +6,7 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
@@ -31,21 +30,21 @@ const lookUpTimeout = 2 * time.Second
 type writers struct {
 	// live reads from the API server: objects in the cache have no managed fields.
 	live client.Reader
-	// mu guards lists.
-	mu sync.Mutex
-	// lists are the last writers of lists of FunctionMeshes, by mesh and list. Once the controller restores one entry that
-	// an apply reset, it owns the whole list, and the API server no longer shows who reset the others.
-	lists map[string]listWriter
+	// lists are the last writers of lists of FunctionMeshes other than the controller, by mesh and list. Once the
+	// controller restores one entry that an apply reset, it owns the whole list, and the API server no longer shows who
+	// reset the others.
+	lists *backlog.Cache[string, plan.Writer]
 }
 
-// listWriter is a writer other than the controller.
-type listWriter struct {
-	writer plan.Writer
-	seenAt time.Time
+func newWriters(live client.Reader) *writers {
+	return &writers{live: live, lists: backlog.NewCache[string, plan.Writer](rememberLists, mostLists)}
 }
 
-// rememberLists is how long lists keeps a writer: an apply makes all policies of a mesh look it up.
-const rememberLists = 10 * time.Second
+const (
+	// rememberLists is how long lists keeps a writer: an apply makes all policies of a mesh look it up.
+	rememberLists = 10 * time.Second
+	mostLists     = 10_000
+)
 
 // lookUp returns who wrote the target's replicas if they changed without a decision; nil if there is nothing to look
 // up.
@@ -87,15 +86,12 @@ func (w *writers) read(ctx context.Context, subject plan.Subject) (plan.Writer, 
 // otherThanOurs returns the last writer of a list other than the controller, if one was seen lately. The write of the
 // controller to the own entry of the target is not looked up.
 func (w *writers) otherThanOurs(list string, writer plan.Writer, now time.Time) plan.Writer {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	maps.DeleteFunc(w.lists, func(_ string, l listWriter) bool { return now.Sub(l.seenAt) >= rememberLists })
 	if writer.Manager != plan.FieldManager {
-		w.lists[list] = listWriter{writer, now}
+		w.lists.Put(list, writer, now)
 		return writer
 	}
-	if last, found := w.lists[list]; found {
-		return last.writer
+	if last, found := w.lists.Get(list, now); found {
+		return last
 	}
 	return writer
 }

@@ -95,7 +95,7 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 			client: config.Client, targets: config.Targets, capabilities: config.Capabilities, store: config.Store,
 			pods: config.Pods, pollInterval: config.PollInterval, latest: memories.latest, lease: config.Lease,
 		},
-		writers: &writers{live: config.Live, lists: map[string]listWriter{}},
+		writers: newWriters(config.Live),
 		applier: applier{
 			client: config.Client, metrics: counters, scalers: newScalers(config, counters),
 			suspender:         suspender{client: config.Client, recorder: config.Recorder},
