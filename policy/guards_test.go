@@ -91,37 +91,6 @@ func TestAScaleUpIsRequestedUntilTheAutoscalerHadTime(t *testing.T) {
 	require.Less(t, after.Recommendations[0].Replicas, int32(4))
 }
 
-func TestHoldsOfPodsRemoveNoReplicas(t *testing.T) {
-	tests := map[string]struct {
-		rate float64
-		pods policy.Pods
-		held bool
-	}{
-		"a replica crashes, and few messages arrive": {90, policy.Pods{CrashLooping: 1}, true},
-		"the pods are ready":                         {360, policy.Pods{}, false},
-		"one has not started for a short time": {
-			360,
-			policy.Pods{Unready: 1, UnreadySince: ago(4 * time.Minute)},
-			false,
-		},
-		"one of many has not started for a long time": {360, policy.Pods{Unready: 0, UnreadySince: ago(time.Hour)}, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			in, state := wanting(test.rate, 30_000)
-			in.Pods = &test.pods
-			decision, _ := policy.Decide(in, state)
-			if test.held {
-				require.Equal(t, int32(4), decision.Replicas)
-				require.NotNil(t, decision.Hold)
-				return
-			}
-			require.Nil(t, decision.Hold)
-			require.Greater(t, decision.Replicas, int32(4))
-		})
-	}
-}
-
 func TestReplicasStayWhileOthersStart(t *testing.T) {
 	in, state := wanting(90, 0)
 	in.Reading.Consumers = backlog.Known(2)
@@ -166,25 +135,6 @@ func TestARemainingBacklogKeepsNoLastReplica(t *testing.T) {
 			require.Equal(t, test.want, went)
 		})
 	}
-}
-
-func TestTheLastReplicaExplainsItsHold(t *testing.T) {
-	state := policy.State{
-		ReadAt: ago(10 * time.Second),
-		Zero:   policy.Zero{IdleSince: ago(100 * time.Second)},
-	}
-	state.Capacity, state.Arrivals = learned(100), arrivals(0)
-	in := idle(1, 0)
-	decision, _ := policy.Decide(in, state)
-	require.Equal(t, int32(1), decision.Replicas)
-	require.Equal(t, policy.HoldStabilizing, decision.Hold.Reason)
-	in.Spec.MinReplicas = new(int32(1))
-	decision, _ = policy.Decide(in, state)
-	require.Nil(t, decision.Hold, "it is to stay")
-	in = idle(1, 0)
-	in.Reading.PublishRate = backlog.Known(1)
-	decision, _ = policy.Decide(in, state)
-	require.Nil(t, decision.Hold, "it has work")
 }
 
 func TestAPauseAfterAWakeInVainIsKept(t *testing.T) {

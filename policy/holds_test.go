@@ -4,7 +4,10 @@
 package policy_test
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,114 +31,139 @@ func wanting(rate, ready float64) (policy.Input, policy.State) {
 
 func ago(t time.Duration) time.Time { return noon().Add(-t) }
 
+// Each decision has a hold, or none, and the reasons that passed before it, in this order. A reason with several checks
+// has passed with the last of them.
 func TestHolds(t *testing.T) {
 	const more, fewer = 800.0, 90.0
-	updating := &policy.Pods{Updating: true}
-	tests := map[string]struct {
+	formula := []string{policy.HoldWithinObjective, policy.HoldUnverified, policy.HoldIneffective}
+	up := slices.Concat(formula, []string{policy.HoldDispatchLimited, policy.HoldNotStarting})
+	down := []string{policy.HoldUnknown, policy.HoldStabilizing}
+	type change = func(in *policy.Input, state *policy.State)
+	changed := func(change func(in *policy.Input)) change {
+		return func(in *policy.Input, _ *policy.State) { change(in) }
+	}
+	pods := func(p policy.Pods) change { return changed(func(in *policy.Input) { in.Pods = &p }) }
+	behavior := func(b v1alpha1.Behavior) change { return changed(func(in *policy.Input) { in.Spec.Behavior = &b }) }
+	scaleUp := func(rules v1alpha1.ScaleUpRules) change { return behavior(v1alpha1.Behavior{ScaleUp: &rules}) }
+	adding := func(value int32) v1alpha1.ScaleUpRules {
+		return v1alpha1.ScaleUpRules{Policies: []v1alpha1.ScalingPolicy{
+			{Type: v1alpha1.PodsScalingPolicy, Value: value, PeriodSeconds: 60},
+		}}
+	}
+	needed := func(before time.Duration) change {
+		return func(_ *policy.Input, state *policy.State) {
+			state.Recommendations = []policy.ReplicasAt{{At: ago(before), Replicas: 4}}
+		}
+	}
+	blocked := changed(func(in *policy.Input) { in.Reading.Blocked = true })
+	crashes, crashed := pods(policy.Pods{CrashLooping: 1}), "1 of 4 replicas are in a crash loop"
+	unready := func(since time.Duration) change {
+		return pods(policy.Pods{Unready: 1, UnreadySince: ago(since)})
+	}
+	for name, test := range map[string]struct {
 		rate, ready float64
-		change      func(in *policy.Input, state *policy.State)
+		change      change
+		to          int // 1 for more replicas, -1 for fewer, 0 for the same
 		hold        string
 		message     string // a part of it
+		passed      []string
 	}{
+		"up: all pass": {more, 0, nil, 1, "", "", up},
+		"up: all pass, and maxReplicas limits": {
+			more, 0, changed(func(in *policy.Input) { in.Spec.MaxReplicas = 4 }), 0, "", "", up,
+		},
+		"up: another strategy has no guard of the formula": {more, 0, changed(func(in *policy.Input) {
+			in.Spec.Strategies = []v1alpha1.Strategy{rateStrategy("100")}
+		}), 1, "", "", up[3:]},
+		"no change is wanted":      {330, 0, nil, 0, "", "", nil},
+		"up: the objective is met": {380, 0, nil, 0, policy.HoldWithinObjective, "messages wait", nil},
+		"up: the last step is not verified": {more, 0, func(_ *policy.Input, state *policy.State) {
+			state.Plateau = policy.Plateau{
+				Stage: policy.Verifying, Since: noon(), Reference: pool(2, 200), Each: 100, Replicas: 4, Doubtful: true,
+			}
+		}, 0, policy.HoldUnverified, "unknown yet", formula[:1]},
 		"up: dispatch is blocked": {
-			rate: more, change: func(in *policy.Input, _ *policy.State) { in.Reading.Blocked = true },
-			hold: policy.HoldDispatchLimited, message: "acknowledge messages in the function",
+			more, 0, blocked, 0, policy.HoldDispatchLimited, "acknowledge messages in the function", formula,
 		},
-		"up: dispatch is throttled": {
-			rate: more,
-			change: func(in *policy.Input, _ *policy.State) {
-				in.Reading.Throttled, in.Reading.ProcessRate = true, backlog.Known(200)
-			},
-			hold: policy.HoldDispatchLimited, message: "a dispatch rate limit",
+		"up: dispatch is blocked and throttled": {more, 0, changed(func(in *policy.Input) {
+			in.Reading.Blocked, in.Reading.Throttled = true, true
+		}), 0, policy.HoldDispatchLimited, "acknowledge messages in the function", formula},
+		"up: dispatch is throttled": {more, 0, changed(func(in *policy.Input) {
+			in.Reading.Throttled, in.Reading.ProcessRate = true, backlog.Known(200)
+		}), 0, policy.HoldDispatchLimited, "a dispatch rate limit", formula},
+		"up for a backlog: one of four crashes":         {340, 30_000, crashes, 0, policy.HoldNotStarting, crashed, up[:4]},
+		"up for a backlog of few arrivals: one crashes": {fewer, 30_000, crashes, 0, policy.HoldNotStarting, crashed, up[:4]},
+		"up for arrivals and a backlog: one crashes":    {more, 300_000, crashes, 1, policy.HoldNotStarting, crashed, up[:4]},
+		"up for arrivals: one of four crashes":          {more, 0, crashes, 1, policy.HoldNotStarting, crashed, up[:4]},
+		"up for a backlog: one has not started for long": {
+			340, 30_000, unready(6 * time.Minute), 0, policy.HoldNotStarting, "have not started for 6m0s", up[:4],
 		},
-		"up for a backlog: one replica of four is in a crash loop": {
-			rate: 340, ready: 30_000, change: func(in *policy.Input,
-				_ *policy.State,
-			) {
-				in.Pods = &policy.Pods{CrashLooping: 1}
-			}, hold: policy.HoldNotStarting,
+		"up: one has not started for a short time":               {more, 0, unready(4 * time.Minute), 1, "", "", up},
+		"up for a backlog: one has not started for a short time": {360, 30_000, unready(4 * time.Minute), 1, "", "", up},
+		"up: nothing is wrong with the pods":                     {more, 0, pods(policy.Pods{}), 1, "", "", up},
+		"up for a backlog: nothing is wrong with the pods":       {360, 30_000, pods(policy.Pods{}), 1, "", "", up},
+		"up for a backlog: no pod is unready any longer": {
+			360, 30_000, pods(policy.Pods{UnreadySince: ago(time.Hour)}), 1, "", "", up,
 		},
-		"up for a backlog: one of four has not started for long": {
-			rate: 340, ready: 30_000, change: func(in *policy.Input, _ *policy.State) {
-				in.Pods = &policy.Pods{Unready: 1, UnreadySince: ago(6 * time.Minute)}
-			},
-			hold: policy.HoldNotStarting,
+		"up: pods are replaced": {more, 0, pods(policy.Pods{Updating: true}), 1, "", "", up},
+		"up: a limit of behavior allows it": {
+			more, 0, scaleUp(adding(100)), 1, "", "", append(slices.Clone(up), policy.HoldScaleUpLimit),
 		},
-		"up, not held: one of four has not started for a short time": {
-			rate: more, change: func(in *policy.Input, _ *policy.State) {
-				in.Pods = &policy.Pods{Unready: 1, UnreadySince: ago(4 * time.Minute)}
-			},
+		"up: a limit of behavior reduces it": {
+			more, 0, scaleUp(adding(1)), 1, policy.HoldScaleUpLimit, "up to 5 replicas", up,
 		},
-		"up for what arrives, not held: one replica of four is in a crash loop": {
-			rate: more, change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{CrashLooping: 1} },
+		"up: a window of behavior holds": {more, 0, scaleUp(v1alpha1.ScaleUpRules{
+			StabilizationWindowSeconds: new(int32(60)),
+		}), 0, policy.HoldScaleUpStabilized, "4 replicas were enough", up},
+		"up: behavior forbids it": {more, 0, scaleUp(v1alpha1.ScaleUpRules{
+			SelectPolicy: v1alpha1.SelectDisabled,
+		}), 0, policy.HoldScaleUpLimit, "is Disabled", up},
+		"up: frozen replicas try none": {more, 0, changed(func(in *policy.Input) {
+			in.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused, Message: "a rollout is paused"}
+		}), 0, policy.HoldRolloutPaused, "a rollout is paused", nil},
+		"up: an unknown backlog tries none": {more, 0, changed(func(in *policy.Input) {
+			in.Unknown = backlog.ErrUnreachable
+		}), 0, policy.HoldUnknown, backlog.ErrUnreachable.Error(), nil},
+		"down: all pass": {fewer, 0, nil, -1, "", "", down},
+		"down: all pass, and minReplicas limits": {
+			fewer, 0, changed(func(in *policy.Input) { in.Spec.MinReplicas = new(int32(4)) }), 0, "", "", down,
 		},
-		"up, not held: nothing is wrong with the pods": {
-			rate:   more,
-			change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{} },
-		},
-		"up, not held: pods are replaced": {
-			rate:   more,
-			change: func(in *policy.Input, _ *policy.State) { in.Pods = updating },
-		},
+		"down: dispatch is blocked": {fewer, 0, blocked, -1, "", "", down},
+		"down: a replica crashes":   {fewer, 0, crashes, -1, "", "", down},
+		"down: the reading is old": {fewer, 0, changed(func(in *policy.Input) {
+			in.Reading.At = ago(31 * time.Second)
+		}), 0, policy.HoldStabilizing, "the last answer from Pulsar is 31s old", nil},
+		"down: the reading is old, with trouble": {fewer, 0, changed(func(in *policy.Input) {
+			in.Reading.At, in.Reading.Trouble = ago(31*time.Second), errors.New("connection refused")
+		}), 0, policy.HoldStabilizing, "the last valid answer from Pulsar is 31s old: connection refused", nil},
+		"down: a part is unknown": {fewer, 0, changed(func(in *policy.Input) {
+			in.Reading.Coverage = backlog.Coverage{Topics: 2, Known: 1}
+		}), 0, policy.HoldUnknown, "1 of 2 topics are known", nil},
+		"down: the arrivals are unknown": {fewer, 0, changed(func(in *policy.Input) {
+			in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
+		}), 0, policy.HoldUnknown, "the publish rate is unknown", nil},
 		"down: pods are replaced": {
-			rate: fewer, change: func(in *policy.Input, _ *policy.State) { in.Pods = updating },
-			hold: policy.HoldStabilizing,
+			fewer, 0, pods(policy.Pods{Updating: true}), 0, policy.HoldStabilizing, "a rollout is replacing pods", down[:1],
 		},
-		"down: the reading is old": {
-			rate: fewer,
-			change: func(in *policy.Input,
-				_ *policy.State,
-			) {
-				in.Reading.At = ago(31 * time.Second)
-			}, hold: policy.HoldStabilizing,
+		"down: more were needed within the window": {
+			fewer, 0, needed(29 * time.Second), 0, policy.HoldStabilizing, "4 were needed 29s ago", down[:1],
 		},
-		"down: what arrives is not known": {
-			rate: fewer, change: func(in *policy.Input,
-				_ *policy.State,
-			) {
-				in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
-			}, hold: policy.HoldUnknown, message: "the publish rate is unknown",
-		},
-		"down, not held: dispatch is blocked": {
-			rate:   fewer,
-			change: func(in *policy.Input, _ *policy.State) { in.Reading.Blocked = true },
-		},
-		"down, not held: a replica crashes": {
-			rate:   fewer,
-			change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{CrashLooping: 1} },
-		},
-		"down: more was needed within the window": {
-			rate: fewer,
-			change: func(_ *policy.Input, state *policy.State) {
-				state.Recommendations = []policy.ReplicasAt{{At: ago(29 * time.Second), Replicas: 4}}
-			},
-			hold: policy.HoldStabilizing,
-		},
-		"down, not held: more was needed before the window": {
-			rate: fewer,
-			change: func(_ *policy.Input, state *policy.State) {
-				state.Recommendations = []policy.ReplicasAt{{At: ago(60 * time.Second), Replicas: 4}}
-			},
-		},
-		"up: the backlog is within the objective": {
-			rate: 380, change: func(*policy.Input, *policy.State) {},
-			hold: policy.HoldWithinObjective,
-		},
-	}
-	for name, test := range tests {
+		"down: more were needed before the window": {fewer, 0, needed(60 * time.Second), -1, "", "", down},
+		"down: behavior forbids it": {fewer, 0, behavior(v1alpha1.Behavior{
+			ScaleDown: &v1alpha1.ScaleDownRules{SelectPolicy: v1alpha1.SelectDisabled},
+		}), 0, policy.HoldScaleDownLimit, "is Disabled", down},
+	} {
 		t.Run(name, func(t *testing.T) {
 			in, state := wanting(test.rate, test.ready)
-			test.change(&in, &state)
-			decision, _ := policy.Decide(in, state)
-			if test.hold == "" {
-				require.NotEqual(t, in.CurrentReplicas, decision.Replicas, "%+v", decision.Hold)
-				return
+			if test.change != nil {
+				test.change(&in, &state)
 			}
-			require.Equal(t, in.CurrentReplicas, decision.Replicas, "%s", decision.Equation)
-			require.NotNil(t, decision.Hold)
-			require.Equal(t, test.hold, decision.Hold.Reason)
-			require.NotEmpty(t, decision.Hold.Message)
-			require.Contains(t, decision.Hold.Message, test.message)
+			decision := requirePassed(t, in, state, test.hold, test.passed...)
+			require.Equal(t, test.to, cmp.Compare(decision.Replicas, in.CurrentReplicas), "%+v", decision)
+			if test.hold != "" {
+				require.NotEmpty(t, decision.Hold.Message)
+				require.Contains(t, decision.Hold.Message, test.message)
+			}
 		})
 	}
 }
