@@ -10,9 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
 const policiesPath = "/apis/pulsar-autoscaler.io/v1alpha1/namespaces/" + namespace + "/autoscalingpolicies/"
@@ -23,16 +20,6 @@ func raw(t *testing.T) rest.Interface {
 	clientset, err := kubernetes.NewForConfig(onControlPlane(t).RESTConfig())
 	require.NoError(t, err)
 	return clientset.RESTClient()
-}
-
-// setStatus writes a status as the adapter would.
-func setStatus(t *testing.T, object client.Object, change func(*v1alpha1.AutoscalingPolicyStatus)) {
-	t.Helper()
-	p := &v1alpha1.AutoscalingPolicy{}
-	require.NoError(t, people.Get(t.Context(), client.ObjectKeyFromObject(object), p))
-	before := p.DeepCopy()
-	change(&p.Status)
-	require.NoError(t, people.Status().Patch(t.Context(), p, client.MergeFrom(before)))
 }
 
 // TestAPolicyHasNoScaleSubresource: an autoscaler that wrote into a user's object would be drift to a GitOps tool.

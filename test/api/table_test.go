@@ -77,7 +77,7 @@ func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 		"Age": fresh.narrow["Age"],
 	}, fresh.narrow, "what is unknown is not 0")
 
-	setStatus(t, object, func(s *v1alpha1.AutoscalingPolicyStatus) {
+	require.NoError(t, patchStatus(t, object, func(s *v1alpha1.AutoscalingPolicyStatus) {
 		published, processed := v1alpha1.NewRate(131.87), v1alpha1.NewRate(47.316)
 		s.Target, s.DesiredReplicas, s.SpecReplicas, s.RunningReplicas = "Function/resize", new(int32(4)), new(int32(3)),
 			new(int32(2))
@@ -99,7 +99,7 @@ func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 			Type: v1alpha1.ConditionObjectiveMet, Status: metav1.ConditionFalse, Reason: "CatchingUp",
 			LastTransitionTime: metav1.Now(),
 		}}
-	})
+	}))
 	shown := readRow(tableOf(t, policiesPath+object.GetName()))
 	require.Equal(t, map[string]string{
 		"Name": "resize", "Target": "Function/resize", "Backlog": "1234567", "Wait": "3m25s", "Met": "False",
