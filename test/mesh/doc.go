@@ -11,5 +11,5 @@
 // spec of the Function, as written by an HPA, a user, the product or a FunctionMesh. A FunctionMesh writes its entries
 // over its children at each of their events, up to the first child that fails. Of the webhooks it has the one that
 // rejects a new component with 0 replicas, as a rule of the definitions. Pods of Sources stay Pending. A Sink and a
-// Function in a namespace must have different names.
+// Function in a namespace must have different names. It knows no Go functions and no paused rollouts.
 package mesh

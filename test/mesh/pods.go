@@ -54,7 +54,7 @@ func (i *instances) find(ctx context.Context, pod *corev1.Pod) (*pods.Workload, 
 		return nil, err
 	}
 	// A real pod takes seconds to start; by then the operator has counted it or has reset the StatefulSet.
-	if c.managed && !c.paused && int(now.Replicas) <= ordinal {
+	if c.managed && int(now.Replicas) <= ordinal {
 		return nil, pods.ErrNotYet
 	}
 	in, err := i.configure(ctx, c, ordinal)

@@ -101,7 +101,7 @@ func (r *reconciler) sync(ctx context.Context, object *unstructured.Unstructured
 		return err
 	}
 	edited := object.GetGeneration() != now.ObservedGeneration
-	if err := r.apply(ctx, live, want, due(next.Conditions, edited, c.paused)); err != nil {
+	if err := r.apply(ctx, live, want, due(next.Conditions, edited)); err != nil {
 		return fmt.Errorf("applying %s %s/%s: %w", c.kind, c.namespace, c.name, err)
 	}
 	if err := r.deleteNamesake(ctx, c); err != nil {
@@ -163,11 +163,10 @@ func (r *reconciler) writeStatus(ctx context.Context, object *unstructured.Unstr
 	return nil
 }
 
-// due returns whether to write a part: missing and differing parts, and all parts at a new generation. A paused rollout
-// delays updates until a new generation.
-func due(found map[string]condition, edited, paused bool) func(part string) bool {
+// due returns whether to write a part: missing and differing parts, and all parts at a new generation.
+func due(found map[string]condition, edited bool) func(part string) bool {
 	return func(part string) bool {
-		return edited || !found[part].done() && (found[part].Action == actionCreate || !paused)
+		return edited || !found[part].done()
 	}
 }
 

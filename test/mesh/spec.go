@@ -24,7 +24,6 @@ import (
 
 const (
 	annotationManaged = Group + "/managed"
-	annotationPause   = Group + "/pause-rollout"
 	// effectivelyOnce makes a subscription Failover.
 	effectivelyOnce = "effectively_once"
 )
@@ -41,15 +40,14 @@ type spec struct {
 	MinReplicas *int32 `json:"minReplicas"`
 	MaxReplicas *int32 `json:"maxReplicas"`
 
-	Input               input   `json:"input"`
-	Output              output  `json:"output"`
-	SubscriptionName    string  `json:"subscriptionName"`
-	ProcessingGuarantee string  `json:"processingGuarantee"`
-	RetainOrdering      bool    `json:"retainOrdering"`
-	RetainKeyOrdering   bool    `json:"retainKeyOrdering"`
-	TimeoutMillis       int32   `json:"timeout"`
-	Golang              *golang `json:"golang"`
-	Pulsar              pulsar  `json:"pulsar"`
+	Input               input  `json:"input"`
+	Output              output `json:"output"`
+	SubscriptionName    string `json:"subscriptionName"`
+	ProcessingGuarantee string `json:"processingGuarantee"`
+	RetainOrdering      bool   `json:"retainOrdering"`
+	RetainKeyOrdering   bool   `json:"retainKeyOrdering"`
+	TimeoutMillis       int32  `json:"timeout"`
+	Pulsar              pulsar `json:"pulsar"`
 
 	Pod        podPolicy                   `json:"pod"`
 	Resources  corev1.ResourceRequirements `json:"resources"`
@@ -58,11 +56,9 @@ type spec struct {
 }
 
 type input struct {
-	Topics              []string              `json:"topics"`
-	TopicPattern        string                `json:"topicPattern"`
-	CustomSerdeSources  map[string]string     `json:"customSerdeSources"`
-	CustomSchemaSources map[string]string     `json:"customSchemaSources"`
-	SourceSpecs         map[string]sourceSpec `json:"sourceSpecs"`
+	Topics       []string              `json:"topics"`
+	TopicPattern string                `json:"topicPattern"`
+	SourceSpecs  map[string]sourceSpec `json:"sourceSpecs"`
 }
 
 type output struct {
@@ -72,10 +68,6 @@ type output struct {
 type sourceSpec struct {
 	IsRegexPattern    bool   `json:"isRegexPattern"`
 	ReceiverQueueSize *int32 `json:"receiverQueueSize"`
-}
-
-type golang struct {
-	Go string `json:"go"`
 }
 
 type pulsar struct {
@@ -97,7 +89,7 @@ type knobs struct {
 type component struct {
 	kind, namespace, name string
 	spec                  spec
-	managed, paused       bool
+	managed               bool
 }
 
 // decode sets the defaults of Function Mesh's webhook. Absent replicas become minReplicas. The real webhook writes that
@@ -106,7 +98,6 @@ func decode(object *unstructured.Unstructured) (component, error) {
 	c := component{
 		kind: object.GetKind(), namespace: object.GetNamespace(), name: object.GetName(),
 		managed: object.GetAnnotations()[annotationManaged] != "false",
-		paused:  object.GetAnnotations()[annotationPause] == "true",
 	}
 	fields, _, err := unstructured.NestedMap(object.Object, "spec")
 	if err == nil {
@@ -172,33 +163,24 @@ func (c component) knobs() (k knobs, err error) {
 	return k, nil
 }
 
-// topics returns the union of Function Mesh's generateInputSpec (controllers/spec/utils.go) as full names in order, or
-// a pattern: replicas here take one pattern, or names. A Go function consumes only the first of input.topics.
+// topics returns the union of Function Mesh's generateInputSpec (controllers/spec/utils.go), without customSerdeSources
+// and customSchemaSources, as full names in order, or a pattern: replicas here take one pattern, or names.
 func (c component) topics() (topics []string, pattern string, err error) {
 	in := c.spec.Input
 	names, patterns := map[string]bool{}, map[string]bool{}
 	for _, topic := range in.Topics {
 		names[fullName(topic)] = true
-		if c.spec.Golang != nil {
-			break
-		}
 	}
-	if c.spec.Golang == nil {
-		for _, topic := range slices.Concat(slices.Collect(maps.Keys(in.CustomSerdeSources)),
-			slices.Collect(maps.Keys(in.CustomSchemaSources))) {
-			names[fullName(topic)] = true
+	for topic, source := range in.SourceSpecs {
+		if source.IsRegexPattern {
+			patterns[fullName(topic)] = true
+			continue
 		}
-		for topic, source := range in.SourceSpecs {
-			if source.IsRegexPattern {
-				patterns[fullName(topic)] = true
-				continue
-			}
-			names[fullName(topic)] = true
-		}
-		// The same key without isRegexPattern makes the pattern a topic.
-		if _, named := in.SourceSpecs[in.TopicPattern]; in.TopicPattern != "" && !named {
-			patterns[fullName(in.TopicPattern)] = true
-		}
+		names[fullName(topic)] = true
+	}
+	// The same key without isRegexPattern makes the pattern a topic.
+	if _, named := in.SourceSpecs[in.TopicPattern]; in.TopicPattern != "" && !named {
+		patterns[fullName(in.TopicPattern)] = true
 	}
 	switch {
 	case len(names)+len(patterns) == 0:
@@ -232,12 +214,9 @@ func fullName(topic string) string {
 	return "persistent://public/default/" + topic
 }
 
-// subscriptionType follows Function Mesh's getSubscriptionType (controllers/spec/utils.go). Go instances get no type
-// and are always Shared.
+// subscriptionType follows Function Mesh's getSubscriptionType (controllers/spec/utils.go).
 func (c component) subscriptionType() string {
 	switch s := c.spec; {
-	case s.Golang != nil:
-		return replica.Shared
 	case s.RetainOrdering || s.ProcessingGuarantee == effectivelyOnce:
 		return replica.Failover
 	case s.RetainKeyOrdering:

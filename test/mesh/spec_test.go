@@ -66,25 +66,14 @@ func TestTopicsAreTheUnionOfAllInputs(t *testing.T) {
 		pattern string
 		err     string
 	}{
-		"merges all maps and the list": {
+		"merges the map and the list": {
 			spec: map[string]any{"input": map[string]any{
-				"topics": []any{"a", "public/default/b"}, "customSerdeSources": map[string]any{"c": "x"},
-				"customSchemaSources": map[string]any{"d": "avro"}, "sourceSpecs": map[string]any{
-					"a": map[string]any{},
-					"e": map[string]any{},
-				},
+				"topics":      []any{"a", "public/default/b"},
+				"sourceSpecs": map[string]any{"a": map[string]any{}, "e": map[string]any{}},
 			}},
 			topics: []string{
-				"persistent://public/default/a", "persistent://public/default/b", "persistent://public/default/c",
-				"persistent://public/default/d", "persistent://public/default/e",
+				"persistent://public/default/a", "persistent://public/default/b", "persistent://public/default/e",
 			},
-		},
-		"Go consumes the first topic only": {
-			spec: map[string]any{
-				"golang": map[string]any{"go": "f"},
-				"input":  map[string]any{"topics": []any{"a", "b"}, "customSerdeSources": map[string]any{"c": "x"}},
-			},
-			topics: []string{"persistent://public/default/a"},
 		},
 		"a pattern that is a source too is a topic": {
 			spec: map[string]any{"input": map[string]any{
@@ -151,12 +140,7 @@ func TestSubscriptionTypeFollowsFunctionMesh(t *testing.T) {
 			component{spec: spec{RetainOrdering: true, RetainKeyOrdering: true}},
 			replica.Failover,
 		},
-		"key ordering is by key":     {component{spec: spec{RetainKeyOrdering: true}}, replica.KeyShared},
-		"Go is shared with ordering": {component{spec: spec{RetainOrdering: true, Golang: &golang{}}}, replica.Shared},
-		"Go is shared with key ordering": {
-			component{spec: spec{RetainKeyOrdering: true, Golang: &golang{}}},
-			replica.Shared,
-		},
+		"key ordering is by key":       {component{spec: spec{RetainKeyOrdering: true}}, replica.KeyShared},
 		"at most once changes nothing": {component{spec: spec{ProcessingGuarantee: "atmost_once"}}, replica.Shared},
 		"at least once with keys keeps it": {component{spec: spec{
 			ProcessingGuarantee: "atleast_once",
@@ -178,7 +162,7 @@ func TestDecodeRefusesAFieldOfTheWrongType(t *testing.T) {
 // FuzzDecode looks for a spec that crashes the decoder: the CRD keeps unknown fields.
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"spec":{"replicas":2,"input":{"topics":["a"]},"funcConfig":{"startDelayMillis":3}}}`)
-	f.Add(`{"spec":{"input":{"sourceSpecs":{"a":null}},"golang":{}}}`)
+	f.Add(`{"spec":{"input":{"sourceSpecs":{"a":null}}}}`)
 	f.Add(`{"spec":[]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		o := &unstructured.Unstructured{}
