@@ -76,10 +76,7 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 		require.Contains(t, said, missing)
 	}
 	create(t, authSecret("later-token", s.token(t, "consume", time.Hour)))
-	status, answer, err := s.Admin(t.Context(), http.MethodPost, "/admin/v2/namespaces/private/work/permissions/newcomer",
-		[]byte(`["consume"]`))
-	require.NoError(t, err)
-	require.Equal(t, http.StatusNoContent, status, "%s", answer)
+	s.demand(t, http.MethodPost, "/admin/v2/namespaces/private/work/permissions/newcomer", `["consume"]`)
 	for _, name := range []string{"absent", "ungranted", "overruling"} {
 		scene.AwaitConditions(t, name, "BacklogKnown=True/Measured")
 	}

@@ -159,9 +159,8 @@ func TestKEDAScalesADeploymentByItsOwnPulsarScalerAndBack(t *testing.T) {
 	publish(t, name, 40)
 	requireReplicas(t, clientset, name, 6, 8)
 
-	status, answer, err := sharedBroker.Need(t).Admin(t.Context(), http.MethodPost,
+	_, err = sharedBroker.Need(t).Demand(t.Context(), http.MethodPost,
 		"/admin/v2/persistent/public/default/"+name+"/subscription/worker/skip_all", nil)
 	require.NoError(t, err)
-	require.Less(t, status, 300, "%s", answer)
 	requireReplicas(t, clientset, name, 0, 0)
 }
