@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -28,7 +29,7 @@ type interest struct {
 	users      map[backlog.Topic]map[types.NamespacedName]struct{}
 	// matchers are the policies with patterns that may match topics of the namespace.
 	matchers map[backlog.Namespace]map[types.NamespacedName]struct{}
-	// priorities other than 0 in the queue.
+	// priorities other than routinePriority in the queue.
 	priorities map[types.NamespacedName]int
 	queue      priorityqueue.PriorityQueue[reconcile.Request]
 }
@@ -103,8 +104,13 @@ func (i *interest) setQueue(queue priorityqueue.PriorityQueue[reconcile.Request]
 // seconds, and a reconcile reads them all.
 const patternNewsDelay = time.Second
 
-// wakePriority takes targets at zero before everything else in the queue.
-const wakePriority = 1
+const (
+	// wakePriority takes targets at zero before everything else in the queue.
+	wakePriority = 1
+	// routinePriority takes policies with news of their topics, or whose turn it is, after all that was created or
+	// changed, and after those that exist at the start: where statuses are written slowly, they would wait for ever.
+	routinePriority = handler.LowPriority - 1
+)
 
 // notify enqueues the policies with the input: a topic, or a pattern by its text.
 func (i *interest) notify(input backlog.Topic) {
@@ -126,8 +132,11 @@ func (i *interest) notify(input backlog.Topic) {
 
 // add enqueues a policy, without blocking. mu is held.
 func (i *interest) add(key types.NamespacedName, after time.Duration) {
-	i.queue.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: new(i.priorities[key])},
-		reconcile.Request{NamespacedName: key})
+	priority, set := i.priorities[key]
+	if !set {
+		priority = routinePriority
+	}
+	i.queue.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, reconcile.Request{NamespacedName: key})
 }
 
 // owner is the owner of a policy's topics in the store.

@@ -124,7 +124,7 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	case resultSuspending, resultRestoring, resultPending, resultWoken:
 		return reconcile.Result{RequeueAfter: soon, Priority: new(0)}, nil
 	}
-	return reconcile.Result{RequeueAfter: r.config.PollInterval, Priority: new(0)}, nil
+	return reconcile.Result{RequeueAfter: r.config.PollInterval, Priority: new(routinePriority)}, nil
 }
 
 // reconcile returns its result as a label value.

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -173,8 +174,20 @@ func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	require.Equal(t, 1, queue.Len())
 	request, priority, _ := queue.GetWithPriority()
 	require.Equal(t, fixture.Key(), request.NamespacedName)
-	require.Zero(t, priority)
+	require.Equal(t, routinePriority, priority)
 	queue.Done(request)
+
+	env.reconciler.Notify(topic)
+	unseen := reconcile.Request{NamespacedName: testLease()}
+	queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, unseen) // as at the start
+	request, _, _ = queue.GetWithPriority()
+	require.Equal(t, unseen, request, "policies that were not reconciled yet come before news of the others")
+	queue.Done(request)
+	request, _, _ = queue.GetWithPriority()
+	queue.Done(request)
+	next, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+	require.NoError(t, err)
+	require.Equal(t, routinePriority, *next.Priority, "and before their next turn")
 
 	function := fixture.Function()
 	fixture.Spec(function)["replicas"] = int64(0)
