@@ -104,9 +104,7 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 	t.Parallel()
 	const name = "owned"
 	s := secondStage(t)
-	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{Name: name, ServiceTime: time.Millisecond, Replicas: 2})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, f.Remove(context.WithoutCancel(t.Context()))) })
+	f := s.TestFunction(t, stage.FunctionConfig{Name: name, ServiceTime: time.Millisecond, Replicas: 2})
 	o := owned{t: t, stage: s, Function: f}
 	p := newPolicy(name)
 	*p.Spec.MinReplicas = 2

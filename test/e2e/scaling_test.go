@@ -23,12 +23,7 @@ import (
 func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
 	t.Helper()
 	onStage(t)
-	f, err := scene.AddFunction(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, f.Remove(context.WithoutCancel(t.Context())))
-	})
-	return f
+	return scene.TestFunction(t, config)
 }
 
 // objective is that of all policies here.

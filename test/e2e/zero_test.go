@@ -128,9 +128,7 @@ func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
 func aPushWakes(t *testing.T, s *stage.Stage) {
 	t.Helper()
 	const name, readers = "pushed", "pulsar_autoscaler_readers "
-	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{Name: name, ServiceTime: time.Millisecond, Partitions: 2})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, f.Remove(context.WithoutCancel(t.Context()))) })
+	f := s.TestFunction(t, stage.FunctionConfig{Name: name, ServiceTime: time.Millisecond, Partitions: 2})
 	scaleByHand(t, s, name, 0)
 	f.AwaitReplicas(t, 0, 0)
 	topics := topicsOf(t, s.Broker, name)

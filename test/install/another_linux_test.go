@@ -22,7 +22,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
 // TestAnotherServerKeepsItsAPIGroup installs the chart where another server, such as prometheus-adapter, serves it.
@@ -38,10 +37,7 @@ func TestAnotherServerKeepsItsAPIGroup(t *testing.T) {
 	serveMetrics(t, port, certFile, keyFile)
 	s.awaitMetricsAPI(t)
 	s.createNamespace(t, namespace)
-	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{
-		Name: name, ServiceTime: serviceTime, AdminURL: s.adminURL,
-	})
-	require.NoError(t, err)
+	f := s.addFunction(t, name, serviceTime)
 
 	s.install(t)
 	endLoad := s.scales(t, f)
@@ -58,7 +54,6 @@ func TestAnotherServerKeepsItsAPIGroup(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, other, of)
 	s.awaitMetricsAPI(t)
-	require.NoError(t, f.Remove(t.Context()))
 	s.removeNamespace(t, namespace)
 	for _, version := range cluster.CustomMetrics() {
 		service.SetName(version.Version + "." + version.Group)

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -28,10 +27,7 @@ func TestInstallScaleUninstall(t *testing.T) {
 	s := openAll(t)
 	s.createNamespace(t, namespace)
 	const name = "resize"
-	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{
-		Name: name, ServiceTime: serviceTime, AdminURL: s.adminURL,
-	})
-	require.NoError(t, err)
+	f := s.addFunction(t, name, serviceTime)
 	before := s.objects(t)
 
 	began := time.Now()
@@ -57,7 +53,6 @@ func TestInstallScaleUninstall(t *testing.T) {
 		"pulsar-autoscaler.io/v1alpha1/autoscalingpolicies default/" + name,
 	})...)
 	s.removeNamespace(t, namespace)
-	require.NoError(t, f.Remove(t.Context()))
 }
 
 // definitions outlive a release, with the policies.
@@ -82,22 +77,10 @@ const (
 // load.
 func (s *scene) scales(t *testing.T, f *stage.Function) (endLoad func()) {
 	t.Helper()
-	require.NoError(t, s.Client.Create(t.Context(), newPolicy(f)))
+	require.NoError(t, s.Client.Create(t.Context(), stage.NewPolicy(f.Name, 1, maxReplicas, objective)))
 	endLoad = f.Load(t, load.Constant(rate))
 	s.awaitReplicas(t, f, leastReplicas, maxReplicas)
 	return endLoad
-}
-
-// newPolicy returns a policy for the Function.
-func newPolicy(f *stage.Function) *v1alpha1.AutoscalingPolicy {
-	p := &v1alpha1.AutoscalingPolicy{}
-	p.Namespace, p.Name = stage.Namespace, f.Name
-	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
-		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: f.Name,
-	}
-	p.Spec.MaxReplicas = maxReplicas
-	p.Spec.LatencyObjective.Duration = objective
-	return p
 }
 
 // upgrade upgrades the release to other values.
@@ -118,7 +101,7 @@ func (s *scene) awaitMetricsAPI(t *testing.T) {
 // awaitReplicas returns once between from and to replicas run.
 func (s *scene) awaitReplicas(t *testing.T, f *stage.Function, from, to int64) {
 	t.Helper()
-	s.await(t, fmt.Sprintf("%d to %d replicas of %s", from, to, f.Name),
+	s.Await(t, fmt.Sprintf("%d to %d replicas of %s", from, to, f.Name),
 		func(ctx context.Context) (bool, string, error) {
 			replicas, err := f.Replicas(ctx)
 			if err != nil {
@@ -132,7 +115,7 @@ func (s *scene) awaitReplicas(t *testing.T, f *stage.Function, from, to int64) {
 // objects lists the objects of all API resources, except those that Kubernetes creates and deletes itself.
 func (s *scene) objects(t *testing.T) (found []string) {
 	t.Helper()
-	s.await(t, "all API resources to be listed", func(ctx context.Context) (_ bool, _ string, err error) {
+	s.Await(t, "all API resources to be listed", func(ctx context.Context) (_ bool, _ string, err error) {
 		found, err = s.list(ctx)
 		return err == nil, "", err // an API group may have gone meanwhile
 	})
@@ -188,7 +171,7 @@ func (s *scene) requireLeft(t *testing.T, before []string, more ...string) {
 	t.Helper()
 	allowed := slices.Concat(before, more)
 	var left []string
-	s.await(t, "all else to be gone", func(context.Context) (bool, string, error) {
+	s.Await(t, "all else to be gone", func(context.Context) (bool, string, error) {
 		left = s.objects(t)
 		surplus := slices.DeleteFunc(slices.Clone(left), func(one string) bool { return slices.Contains(allowed, one) })
 		return len(surplus) == 0, strings.Join(surplus, "\n"), nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -28,17 +29,16 @@ const scalerAddress = "scaler." + namespace + ".svc:9090"
 // alone. The chart and KEDA each create their own certificates.
 func TestKEDACallsTheScaler(t *testing.T) {
 	s := openAll(t)
-	operator, err := keda.Start(t.Context(), s.Cluster, keda.Config{OperatorEnv: []string{"NO_PROXY=*"}})
-	require.NoError(t, err)
-	t.Cleanup(operator.Stop)
+	operator := s.startKEDA(t)
 	s.createNamespace(t, namespace)
-	users, ours := s.addSlowFunction(t, "triggered"), s.addSlowFunction(t, "decided")
+	const slow = 250 * time.Millisecond
+	users, ours := s.addFunction(t, "triggered", slow), s.addFunction(t, "decided", slow)
 	before := s.objects(t)
 
 	s.install(t, "scaler.enabled=true", "watchNamespaces={"+stage.Namespace+"}")
 	s.requireNoStrangers(t)
-	object := s.addTrigger(t, users.Name)
-	p := newPolicy(ours)
+	s.addTrigger(t, users.Name)
+	p := stage.NewPolicy(ours.Name, 1, maxReplicas, objective)
 	p.Spec.Actuator = v1alpha1.ActuatorKEDA
 	p.Spec.Strategies = []v1alpha1.Strategy{{
 		Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 20},
@@ -46,73 +46,47 @@ func TestKEDACallsTheScaler(t *testing.T) {
 	require.NoError(t, s.Client.Create(t.Context(), p))
 	for _, f := range []*stage.Function{users, ours} {
 		require.NoError(t, f.PublishBurst(t.Context(), 400))
-		s.await(t, "more replicas of "+f.Name, func(ctx context.Context) (bool, string, error) {
+		s.Await(t, "more replicas of "+f.Name, func(ctx context.Context) (bool, string, error) {
 			replicas, err := f.Replicas(ctx)
 			return replicas.Spec >= 3, fmt.Sprintf("%+v\n%s", replicas, operator.Operator.LogTail(10)), err
 		})
 	}
-	found, err := s.exists(t.Context(), scaledObject(plan.AutoscalerName(ours.Name)))
+	written, err := s.ScaledObject(plan.AutoscalerName(ours.Name)).Read(t.Context())
 	require.NoError(t, err)
-	require.True(t, found)
 
-	require.NoError(t, s.Client.Delete(t.Context(), object))
 	require.NoError(t, s.Client.Delete(t.Context(), p))
-	for _, name := range []string{object.GetName(), plan.AutoscalerName(ours.Name)} {
-		s.await(t, "ScaledObject "+name+" to be gone", func(ctx context.Context) (bool, string, error) {
-			found, err := s.exists(ctx, scaledObject(name))
-			return !found, "it exists", err
-		})
-	}
+	require.NoError(t, s.ScaledObject(users.Name).Remove(t.Context()))
+	s.AwaitGone(t, written)
 	s.uninstall(t)
 	s.requireNamespacesGo(t, "after-keda")
 	s.requireLeft(t, before, definitions()...)
 	s.removeKEDA(t, operator)
-	for _, f := range []*stage.Function{users, ours} {
-		require.NoError(t, f.Remove(t.Context()))
-	}
 	s.removeNamespace(t, namespace)
 }
 
-// addSlowFunction adds a Function that takes a quarter of a second for a message.
-func (s *scene) addSlowFunction(t *testing.T, name string) *stage.Function {
+func (s *scene) startKEDA(t *testing.T) *keda.KEDA {
 	t.Helper()
-	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{
-		Name: name, ServiceTime: 250 * time.Millisecond, AdminURL: s.adminURL,
-	})
+	operator, err := keda.Start(t.Context(), s.Cluster, keda.Config{OperatorEnv: []string{"NO_PROXY=*"}})
 	require.NoError(t, err)
-	return f
-}
-
-func scaledObject(name string) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetAPIVersion("keda.sh/v1alpha1")
-	object.SetKind("ScaledObject")
-	object.SetNamespace(stage.Namespace)
-	object.SetName(name)
-	return object
+	t.Cleanup(operator.Stop)
+	return operator
 }
 
 // addTrigger creates a ScaledObject as in docs/keda.md.
-func (s *scene) addTrigger(t *testing.T, name string) *unstructured.Unstructured {
+func (s *scene) addTrigger(t *testing.T, name string) {
 	t.Helper()
-	object := scaledObject(name)
-	object.Object["spec"] = map[string]any{
-		"scaleTargetRef": map[string]any{
-			"apiVersion": "compute.functionmesh.io/v1alpha1", "kind": "Function", "name": name,
+	trigger := map[string]any{
+		"type": "external-push",
+		"metadata": map[string]any{
+			"scalerAddress": scalerAddress, "target": "Function/" + name, "messagesPerReplica": "20",
 		},
-		"minReplicaCount": int64(1), "maxReplicaCount": int64(10),
-		"triggers": []any{map[string]any{
-			"type": "external-push",
-			"metadata": map[string]any{
-				"scalerAddress": scalerAddress, "target": "Function/" + name, "messagesPerReplica": "20",
-			},
-			"authenticationRef": map[string]any{
-				"kind": "ClusterTriggerAuthentication", "name": "pulsar-autoscaler-scaler",
-			},
-		}},
+		"authenticationRef": map[string]any{
+			"kind": "ClusterTriggerAuthentication", "name": "pulsar-autoscaler-scaler",
+		},
 	}
-	require.NoError(t, s.Client.Create(t.Context(), object))
-	return object
+	require.NoError(t, s.Client.Create(t.Context(), stage.NewScaledObject(name,
+		autoscalingv2.CrossVersionObjectReference{}, trigger,
+		map[string]any{"minReplicaCount": int64(1), "maxReplicaCount": int64(10)})))
 }
 
 // requireNoStrangers fails when a replica of the scaler answers a client without a certificate.

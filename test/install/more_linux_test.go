@@ -9,16 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
 func (s *scene) followDeployment(t *testing.T, w *walker) {
-	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{
-		Name: "billing", Deployment: true, ServiceTime: serviceTime,
-	})
-	require.NoError(t, err)
+	f := s.TestFunction(t, stage.FunctionConfig{Name: "billing", Deployment: true, ServiceTime: serviceTime})
 	endLoad := f.Load(t, load.Constant(rate))
 	s.follow(t, w, walk{
 		page: "deployment.md",
@@ -40,33 +36,26 @@ func (s *scene) followDeployment(t *testing.T, w *walker) {
 	replicas, err := f.Replicas(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, int64(2), replicas.Spec, "what the last section sets")
-	require.NoError(t, f.Remove(t.Context()))
 }
 
 func (s *scene) followKEDA(t *testing.T, w *walker) {
-	operator, err := keda.Start(t.Context(), s.Cluster, keda.Config{OperatorEnv: []string{"NO_PROXY=*"}})
-	require.NoError(t, err)
-	t.Cleanup(operator.Stop)
-	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{
-		Name: "resize", ServiceTime: serviceTime, AdminURL: s.adminURL,
-	})
-	require.NoError(t, err)
+	operator := s.startKEDA(t)
+	f := s.addFunction(t, "resize", serviceTime)
 	endLoad := f.Load(t, load.Constant(rate))
-	object := scaledObject(plan.AutoscalerName(f.Name))
+	object := s.ScaledObject(plan.AutoscalerName(f.Name))
 	s.follow(t, w, walk{
 		page:  "keda.md",
 		names: []string{"media", stage.Namespace},
 		after: map[string]func(t *testing.T, output string){
 			"3. A policy with actuator KEDA": func(t *testing.T, output string) {
-				require.Contains(t, output, "scaledobject.keda.sh/"+object.GetName())
+				require.Contains(t, output, "scaledobject.keda.sh/"+object.Name)
 				s.awaitReplicas(t, f, leastReplicas, maxReplicas)
 				endLoad()
 			},
 		},
 	})
-	found, err := s.exists(t.Context(), object)
+	found, err := object.Exists(t.Context())
 	require.NoError(t, err)
 	require.False(t, found, "the ScaledObject is deleted with the policy")
 	s.removeKEDA(t, operator)
-	require.NoError(t, f.Remove(t.Context()))
 }

@@ -33,7 +33,7 @@ func (s *scene) request(t *testing.T, path string) (stop func() requests) {
 	get := func(ctx context.Context) error {
 		return s.client.Discovery().RESTClient().Get().AbsPath(path).Timeout(patience).Do(ctx).Error()
 	}
-	s.await(t, "a response for "+path, func(ctx context.Context) (bool, string, error) {
+	s.Await(t, "a response for "+path, func(ctx context.Context) (bool, string, error) {
 		err := get(ctx)
 		return err == nil, "", err
 	})

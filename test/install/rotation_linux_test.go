@@ -63,7 +63,7 @@ func (s *scene) selfSecret(t *testing.T) map[string][]byte {
 func (s *scene) awaitRotated(t *testing.T, what string, is func(held map[string][]byte) bool) {
 	t.Helper()
 	began := time.Now()
-	s.await(t, what, func(context.Context) (bool, string, error) {
+	s.Await(t, what, func(context.Context) (bool, string, error) {
 		held := s.selfSecret(t)
 		return is(held), string(held["ca.crt"]), nil
 	})

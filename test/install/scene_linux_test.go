@@ -173,7 +173,7 @@ func (s *scene) uninstall(t *testing.T) {
 // awaitNoPods returns once all pods of the release have ended.
 func (s *scene) awaitNoPods(t *testing.T) {
 	t.Helper()
-	s.await(t, "all pods to end", func(ctx context.Context) (bool, string, error) {
+	s.Await(t, "all pods to end", func(ctx context.Context) (bool, string, error) {
 		pods, err := s.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, "", err
@@ -182,10 +182,10 @@ func (s *scene) awaitNoPods(t *testing.T) {
 	})
 }
 
-// await returns once the condition holds.
-func (s *scene) await(t *testing.T, what string, holds cluster.Condition) {
+// addFunction adds a Function with Pulsar's URL for pods.
+func (s *scene) addFunction(t *testing.T, name string, serviceTime time.Duration) *stage.Function {
 	t.Helper()
-	s.Await(t, what, holds)
+	return s.TestFunction(t, stage.FunctionConfig{Name: name, ServiceTime: serviceTime, AdminURL: s.adminURL})
 }
 
 // exists reads the object.
@@ -219,7 +219,7 @@ func (s *scene) removeNamespace(t *testing.T, name string) {
 	t.Helper()
 	began := time.Now()
 	require.NoError(t, s.client.CoreV1().Namespaces().Delete(t.Context(), name, metav1.DeleteOptions{}))
-	s.await(t, "namespace "+name+" to be gone", func(ctx context.Context) (bool, string, error) {
+	s.Await(t, "namespace "+name+" to be gone", func(ctx context.Context) (bool, string, error) {
 		found, err := s.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, "", nil

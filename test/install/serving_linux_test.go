@@ -116,7 +116,7 @@ func (s *scene) apiService(ctx context.Context) (*unstructured.Unstructured, err
 
 func (s *scene) awaitBundle(t *testing.T, want []byte) {
 	t.Helper()
-	s.await(t, "the APIService to trust the authorities", func(ctx context.Context) (bool, string, error) {
+	s.Await(t, "the APIService to trust the authorities", func(ctx context.Context) (bool, string, error) {
 		service, err := s.apiService(ctx)
 		if err != nil {
 			return false, "", err
@@ -129,7 +129,7 @@ func (s *scene) awaitBundle(t *testing.T, want []byte) {
 // awaitServed returns once every pod serves the certificate.
 func (s *scene) awaitServed(t *testing.T, want serving) {
 	t.Helper()
-	s.await(t, "all pods to serve the certificate", func(ctx context.Context) (bool, string, error) {
+	s.Await(t, "all pods to serve the certificate", func(ctx context.Context) (bool, string, error) {
 		pods, err := s.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, "", err

@@ -25,10 +25,7 @@ import (
 func TestUninstallWithTakeOver(t *testing.T) {
 	s := openAll(t)
 	s.createNamespace(t, namespace)
-	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{
-		Name: "taken", ServiceTime: 20 * time.Millisecond, AdminURL: s.adminURL,
-	})
-	require.NoError(t, err)
+	f := s.addFunction(t, "taken", 20*time.Millisecond)
 	users := &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: "taken-by-hand"},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
@@ -51,7 +48,7 @@ func TestUninstallWithTakeOver(t *testing.T) {
 	p = s.takeOver(t, f, users)
 	s.uninstall(t)
 	require.NoError(t, s.Client.Delete(t.Context(), p))
-	p, err = f.Policy(t.Context())
+	p, err := f.Policy(t.Context())
 	require.NoError(t, err, "it waits")
 	require.Equal(t, []string{plan.Finalizer}, p.Finalizers)
 	require.Len(t, p.Status.TakenOver.HorizontalPodAutoscalers, 1)
@@ -66,20 +63,19 @@ func TestUninstallWithTakeOver(t *testing.T) {
 	s.requireNamespacesGo(t, "after-takeover")
 	s.requireLeft(t, before, definitions()...)
 	require.NoError(t, s.Client.Delete(t.Context(), users))
-	require.NoError(t, f.Remove(t.Context()))
 	s.removeNamespace(t, namespace)
 }
 
 // takeOver applies a policy and returns it once it has suspended the autoscaler.
 func (s *scene) takeOver(t *testing.T, f *stage.Function, users client.Object) *v1alpha1.AutoscalingPolicy {
 	t.Helper()
-	p := newPolicy(f)
+	p := stage.NewPolicy(f.Name, 1, maxReplicas, objective)
 	p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
 	require.NoError(t, s.Client.Create(t.Context(), p))
 	ours := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{
 		Namespace: stage.Namespace, Name: plan.AutoscalerName(f.Name),
 	}}
-	s.await(t, "the policy to take over", func(ctx context.Context) (bool, string, error) {
+	s.Await(t, "the policy to take over", func(ctx context.Context) (bool, string, error) {
 		created, err := s.exists(ctx, ours)
 		active, errUsers := s.exists(ctx, users)
 		current, errPolicy := f.Policy(ctx)
@@ -96,10 +92,7 @@ func (s *scene) awaitRestored(t *testing.T, p *v1alpha1.AutoscalingPolicy,
 	users *autoscalingv2.HorizontalPodAutoscaler,
 ) {
 	t.Helper()
-	s.await(t, "the policy to be gone", func(ctx context.Context) (bool, string, error) {
-		found, err := s.exists(ctx, p)
-		return !found, fmt.Sprint(p.Status.Conditions), err
-	})
+	s.AwaitGone(t, p)
 	restored := users.DeepCopy()
 	require.NoError(t, s.Client.Get(t.Context(), client.ObjectKeyFromObject(users), restored))
 	require.Equal(t, users.Spec.ScaleTargetRef, restored.Spec.ScaleTargetRef)

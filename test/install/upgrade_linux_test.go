@@ -102,7 +102,7 @@ func (s *scene) scaleSteadily(t *testing.T, functions []*stage.Function) (endLoa
 	var group errgroup.Group
 	for _, f := range functions {
 		group.Go(func() error { return f.Publish(ctx, load.Constant(12)) })
-		p := newPolicy(f)
+		p := stage.NewPolicy(f.Name, 1, maxReplicas, objective)
 		rate := v1alpha1.RatePerReplica{MessagesPerSecond: resource.MustParse("8")}
 		p.Spec.Strategies = []v1alpha1.Strategy{{Type: v1alpha1.StrategyRatePerReplica, RatePerReplica: &rate}}
 		require.NoError(t, s.Client.Create(t.Context(), p))

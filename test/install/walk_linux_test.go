@@ -17,12 +17,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/guide"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -95,7 +95,7 @@ func (s *scene) newWalker(t *testing.T) *walker {
 	})
 	require.NoError(t, err)
 	t.Cleanup(process.Kill)
-	s.await(t, "the registry to respond", func(ctx context.Context) (bool, string, error) {
+	s.Await(t, "the registry to respond", func(ctx context.Context) (bool, string, error) {
 		return cluster.Answers(ctx, http.DefaultClient, "http://"+w.registry+"/v2/")
 	})
 	program, err := exec.LookPath("make")
@@ -143,10 +143,7 @@ func (s *scene) follow(t *testing.T, w *walker, g walk) {
 }
 
 func (s *scene) followFunctionMesh(t *testing.T, w *walker) {
-	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{
-		Name: "resize", ServiceTime: serviceTime, AdminURL: s.adminURL,
-	})
-	require.NoError(t, err)
+	f := s.addFunction(t, "resize", serviceTime)
 	before := s.objects(t)
 	endLoad := f.Load(t, load.Constant(rate))
 	s.follow(t, w, walk{
@@ -178,31 +175,26 @@ func (s *scene) followFunctionMesh(t *testing.T, w *walker) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, replicas.Spec, int64(leastReplicas), "the Function keeps its replicas")
 	s.requireLeft(t, before, definitions()...)
-	require.NoError(t, f.Remove(t.Context()))
 }
 
 func (s *scene) followFromKEDA(t *testing.T, w *walker) {
 	const name, replicas = "billing", 2
-	operator, err := keda.Start(t.Context(), s.Cluster, keda.Config{OperatorEnv: []string{"NO_PROXY=*"}})
-	require.NoError(t, err)
-	t.Cleanup(operator.Stop)
-	f, err := s.AddFunction(t.Context(), stage.FunctionConfig{
+	operator := s.startKEDA(t)
+	f := s.TestFunction(t, stage.FunctionConfig{
 		Name: name, Deployment: true, ServiceTime: serviceTime, Replicas: replicas,
 	})
-	require.NoError(t, err)
-	object := scaledObject(name)
-	object.Object["spec"] = map[string]any{
+	trigger := map[string]any{"type": "pulsar", "metadata": map[string]any{
+		"adminURL": s.adminURL, "topic": f.Topic, "subscription": "billing-consumers", "msgBacklogThreshold": "100",
+	}}
+	object := stage.NewScaledObject(name, autoscalingv2.CrossVersionObjectReference{}, trigger, map[string]any{
 		"scaleTargetRef":  map[string]any{"name": name},
 		"minReplicaCount": int64(replicas), "maxReplicaCount": int64(20),
 		"advanced": map[string]any{"restoreToOriginalReplicaCount": false},
-		"triggers": []any{map[string]any{"type": "pulsar", "metadata": map[string]any{
-			"adminURL": s.adminURL, "topic": f.Topic, "subscription": "billing-consumers", "msgBacklogThreshold": "100",
-		}}},
-	}
+	})
 	require.NoError(t, s.Client.Create(t.Context(), object))
 	paused := func(t *testing.T, what bool) {
-		s.await(t, fmt.Sprint("the ScaledObject to be paused: ", what), func(ctx context.Context) (bool, string, error) {
-			err := s.Client.Get(ctx, types.NamespacedName{Namespace: stage.Namespace, Name: name}, object)
+		s.Await(t, fmt.Sprint("the ScaledObject to be paused: ", what), func(ctx context.Context) (bool, string, error) {
+			err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
 			return (len(object.GetAnnotations()) > 0) == what, fmt.Sprint(object.GetAnnotations()), err
 		})
 		found, err := f.Replicas(t.Context())
@@ -234,11 +226,6 @@ func (s *scene) followFromKEDA(t *testing.T, w *walker) {
 			"4. Go back, or stay": func(t *testing.T, _ string) { paused(t, false) },
 		},
 	})
-	require.NoError(t, s.Client.Delete(t.Context(), object))
-	s.await(t, "the ScaledObject to be gone", func(ctx context.Context) (bool, string, error) {
-		found, err := s.exists(ctx, object)
-		return !found, "it exists", err
-	})
+	require.NoError(t, s.ScaledObject(name).Remove(t.Context()))
 	s.removeKEDA(t, operator)
-	require.NoError(t, f.Remove(t.Context()))
 }

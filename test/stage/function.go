@@ -104,6 +104,21 @@ func (s *Stage) AddFunction(ctx context.Context, config FunctionConfig) (*Functi
 	return f, f.consumes(ctx, int(cmp.Or(config.Replicas, 1)))
 }
 
+// TestFunction is AddFunction for a test, at the end of which the Function is removed.
+func (s *Stage) TestFunction(t testing.TB, config FunctionConfig) *Function {
+	t.Helper()
+	f, err := s.AddFunction(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Remove(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
 // consumes waits until that many replicas consume.
 func (f *Function) consumes(ctx context.Context, replicas int) error {
 	return cluster.WaitFor(ctx, "all replicas of "+f.Name+" to consume", pollEvery,

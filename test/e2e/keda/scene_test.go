@@ -31,10 +31,7 @@ func leaving(t *testing.T, leave func(ctx context.Context) error) {
 func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
 	t.Helper()
 	onStage(t)
-	f, err := scene.AddFunction(t.Context(), config)
-	require.NoError(t, err)
-	leaving(t, f.Remove)
-	return f
+	return scene.TestFunction(t, config)
 }
 
 // addScaledObject creates a ScaledObject and deletes it after the test, before its target.
