@@ -5,7 +5,6 @@ package pulsar
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -17,13 +16,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
-
-func contextThatIsOver(t *testing.T) (context.Context, context.CancelFunc) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	return ctx, cancel
-}
 
 var sf = function.Component{Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "sf"}
 

@@ -38,6 +38,8 @@ const (
 	brokers = 10
 	// defaultQPS is --kube-api-qps of kube-controller-manager without the flag.
 	defaultQPS = 20
+	// allTopics of the policies, which have one namespace.
+	allTopics = "--max-topics-per-namespace=10000"
 	// startLimit bounds a start or a fail-over.
 	startLimit = 10 * time.Minute
 )
@@ -85,6 +87,13 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		}
 		b.policies = append(b.policies, n)
 	}
+	if err := b.validate(); err != nil {
+		return err
+	}
+	return b.run(ctx)
+}
+
+func (b bench) validate() error {
 	if b.burst < 0 || b.burst > slices.Min(b.policies) {
 		return fmt.Errorf("-burst is %d: it must be from 0 to the number of policies", b.burst)
 	}
@@ -98,7 +107,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return fmt.Errorf("-pods is %d, -settle %s and -steady %s: they must be from 0 to 20, and at least 0s and %s", b.pods,
 			b.settle, b.steady, 2*scrapeEvery)
 	}
-	return b.run(ctx)
+	return nil
 }
 
 func (b bench) run(ctx context.Context) error {
@@ -135,8 +144,9 @@ func (b bench) measure(ctx context.Context, policies int) (r row, err error) {
 		return r, err
 	}
 	s, err := stage.Open(ctx, stage.Config{
-		Progress: b.progress, AdminURL: strings.Join(urls, ","), AdapterFlags: strings.Fields(b.flags),
-		AdapterEnv: b.adapterEnv(),
+		Progress: b.progress, AdminURL: strings.Join(urls, ","),
+		AdapterFlags: append([]string{allTopics}, strings.Fields(b.flags)...),
+		AdapterEnv:   b.adapterEnv(),
 		Controllers: []string{ // they would replace or delete the pods
 			"-statefulset-controller", "-replicaset-controller", "-deployment-controller", "-garbage-collector-controller",
 		},

@@ -182,7 +182,7 @@ func (w *watched) AddEventHandler(handler toolscache.ResourceEventHandler) (
 	toolscache.ResourceEventHandlerRegistration, error,
 ) {
 	w.handler = handler
-	return nil, nil
+	return nil, nil //nolint:nilnil // nothing asks for it
 }
 
 func TestFollowReportsAMissedDeletion(t *testing.T) {

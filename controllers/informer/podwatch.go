@@ -49,13 +49,14 @@ func (p *Pods) NeedLeaderElection() bool { return false }
 // adapter works without them.
 func (p *Pods) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("pods")
-	if wait.PollUntilContextCancel(ctx, p.every, true, func(ctx context.Context) (bool, error) {
-		err := p.probe(ctx)
-		if err != nil && p.setUnknown(err) && ctx.Err() == nil {
-			logger.Error(err, podsUnknown, "retryInterval", p.every.String())
+	listed := func(ctx context.Context) (bool, error) {
+		problem := p.probe(ctx)
+		if problem != nil && p.setUnknown(problem) && ctx.Err() == nil {
+			logger.Error(problem, podsUnknown, "retryInterval", p.every.String())
 		}
-		return err == nil, nil
-	}) != nil {
+		return problem == nil, nil
+	}
+	if wait.PollUntilContextCancel(ctx, p.every, true, listed) != nil {
 		return nil // stopping
 	}
 	p.setUnknown(errPodsNotRead)
