@@ -57,7 +57,7 @@ func (p *Pods) Start(ctx context.Context) error {
 		return problem == nil, nil
 	}
 	if wait.PollUntilContextCancel(ctx, p.every, true, listed) != nil {
-		return nil // stopping
+		return nil //nolint:nilerr // stopping
 	}
 	p.setUnknown(errPodsNotRead)
 	var group errgroup.Group
