@@ -56,13 +56,13 @@ func (s Start) learn(in Input) Start {
 			after.Consuming = min(s.Consuming, max(0, s.Consuming-float64(s.From))+float64(s.Replicas))
 		}
 		after.Changed, after.From = in.Now, s.Replicas
-		after.Open, after.Least = err == nil, consumers
+		after.Open, after.Least = err == nil && !s.startedBefore(in, consumers), consumers
 		return after
 	}
-	if err == nil && !s.Open {
-		after.Consuming = consumers
-	}
 	if !s.Open {
+		if err == nil {
+			after.Consuming = consumers
+		}
 		return after
 	}
 	took := max(0, in.Now.Sub(s.Changed)) // a clock may be set back
@@ -90,6 +90,12 @@ func (s Start) learn(in Input) Start {
 		after.Seconds += max(startWeight, 1/float64(after.Count+1)) * (took.Seconds() - after.Seconds)
 	}
 	return after
+}
+
+// startedBefore reports whether added replicas consumed before their number was known: a function worker does not
+// report it while it restarts all of them.
+func (s Start) startedBefore(in Input, consumers float64) bool {
+	return in.Restarts && in.CurrentReplicas > s.Replicas && min(s.Consuming, consumers) >= float64(in.CurrentReplicas)
 }
 
 func (s Start) seconds() float64 {

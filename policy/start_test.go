@@ -21,10 +21,14 @@ type look struct {
 }
 
 // watched is the Start learned from polls.
-func watched(looks ...look) policy.Start {
+func watched(looks ...look) policy.Start { return watchedOn(false, looks...) }
+
+// watchedOn is watched on a target of which each change restarts all replicas, or not.
+func watchedOn(restarts bool, looks ...look) policy.Start {
 	state := policy.State{}
 	for i, one := range looks {
 		in := input(one.replicas, reading(0, 0))
+		in.Restarts = restarts
 		in.Now = noon().Add(time.Duration(i) * 10 * time.Second)
 		in.Reading.At, in.Reading.Consumers = in.Now, backlog.Known(one.consumers)
 		if one.consumers < 0 {
@@ -101,6 +105,16 @@ func TestAStartThatNeverEndsIsNotLearned(t *testing.T) {
 	start := watched(looks...)
 	require.Zero(t, start.Count)
 	require.False(t, start.Open)
+}
+
+// While a function worker restarts the instances, it does not report how many there are.
+func TestInstancesMayConsumeBeforeTheirWorkerReportsThem(t *testing.T) {
+	late := watchedOn(true, look{1, 1}, look{1, 3}, look{3, 3})
+	require.False(t, late.Open, "none of them are consumers of others")
+	require.Zero(t, late.Count)
+	require.True(t, watchedOn(true, look{1, 1}, look{1, 3}, look{3, 1}).Open, "the worker restarts them")
+	require.True(t, watchedOn(true, look{3, 3}, look{1, 3}).Open, "after a scale-down as well")
+	require.Equal(t, int32(1), watchedOn(true, look{1, 1}, look{3, 3}, look{3, 3}).Count, "a fast start is measured")
 }
 
 func TestStartsAreNeverNegativeAndWithinBounds(t *testing.T) {
