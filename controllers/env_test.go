@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -331,7 +333,9 @@ func (env *testEnv) edit(change func(*v1alpha1.AutoscalingPolicy)) {
 
 func (env *testEnv) metric(name string) int {
 	env.t.Helper()
-	all := prometheus.Gatherers{env.registry, env.reconciler.PolicyMetrics}
+	all := prometheus.Gatherers{env.registry, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		return slices.Collect(env.reconciler.PolicyMetrics.Families()), nil
+	})}
 	count, err := testutil.GatherAndCount(all, name)
 	require.NoError(env.t, err)
 	return count

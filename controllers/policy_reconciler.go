@@ -30,7 +30,7 @@ import (
 // PolicyReconciler reconciles AutoscalingPolicies. It runs on the leader only.
 type PolicyReconciler struct {
 	// PolicyMetrics has the series of each policy.
-	PolicyMetrics *metrics.Gatherer
+	PolicyMetrics *metrics.Exporter
 
 	config    ReconcilerConfig
 	metrics   *controllerMetrics
@@ -82,12 +82,12 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 		return nil, fmt.Errorf("policy reconciler: PollInterval is %s, must be from 1s to 5m", config.PollInterval)
 	}
 	memories, counters := newPolicyMemories(), newControllerMetrics(config.Registerer)
-	gatherer, err := metrics.NewGatherer(memories, config.PolicyMetrics, config.Clock)
+	exporter, err := metrics.NewExporter(memories, config.PolicyMetrics, config.Clock)
 	if err != nil {
 		return nil, fmt.Errorf("policy reconciler: %w", err)
 	}
 	return &PolicyReconciler{
-		PolicyMetrics: gatherer,
+		PolicyMetrics: exporter,
 
 		config: config, metrics: counters, memories: memories, interest: newInterest(config.Store),
 		pipelines: newPipelines(), laggards: laggards{lagged: map[types.NamespacedName]time.Time{}},

@@ -69,7 +69,7 @@ type Controllers struct {
 	// Notify takes the topics of which the poller has new data.
 	Notify func(backlog.Topic)
 	// PolicyMetrics has the series of each policy.
-	PolicyMetrics *metrics.Gatherer
+	PolicyMetrics *metrics.Exporter
 	// Alive fails when reconciles of policies hang.
 	Alive func(now time.Time) error
 }

@@ -88,7 +88,7 @@ func newAdapter(ctx context.Context, o *Options, registry program.Registry) (*ad
 		return nil, err
 	}
 	config := serverConfig{
-		Options: o, Metrics: answering, Registry: registry, PolicyMetrics: parts.PolicyMetrics,
+		Options: o, Metrics: answering, Registry: registry, PolicyMetrics: parts.PolicyMetrics.Families,
 		Certificate: certificate, Ready: a.readyChecks(), Live: a.liveChecks(),
 	}
 	if o.ExternalMetrics {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net"
 	"net/http"
@@ -16,7 +17,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -43,7 +44,7 @@ type serverConfig struct {
 	// Registry has our own metrics for /metrics, in addition to those of the libraries.
 	Registry prometheus.Gatherer
 	// PolicyMetrics has the series of each policy for /metrics, in families of its own.
-	PolicyMetrics prometheus.Gatherer
+	PolicyMetrics func() iter.Seq[*dto.MetricFamily]
 	// Certificate replaces certificate files; nil with files.
 	Certificate *serving.Certificate
 	// Ready are checks of /readyz. An unreachable Pulsar is not among them: an adapter that is not ready makes the API
@@ -123,20 +124,15 @@ func (s *server) addChecks(ready, live []healthz.HealthChecker) error {
 }
 
 // mergeMetrics replaces the library's /metrics, which has only its own registry.
-func (s *server) mergeMetrics(registry, policies prometheus.Gatherer) error {
+func (s *server) mergeMetrics(registry prometheus.Gatherer, policies func() iter.Seq[*dto.MetricFamily]) error {
 	var registered prometheus.AlreadyRegisteredError
 	if err := cmametrics.RegisterMetrics(legacyregistry.Register); err != nil && !errors.As(err, &registered) {
 		return fmt.Errorf("registering the metrics of the metrics API: %w", err)
 	}
-	// Libraries register the same families, such as go_*. The handler ignores these errors: the first series stays.
-	merged := prometheus.Gatherers{registry, legacyregistry.DefaultGatherer, ctrlmetrics.Registry}
-	// Merging would copy and check each sample of the policies, of which there may be 200,000.
-	all := prometheus.NewMultiTRegistry(
-		prometheus.ToTransactionalGatherer(merged), prometheus.ToTransactionalGatherer(policies))
-	options := promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, CoalesceGather: true}
+	all := prometheus.Gatherers{registry, legacyregistry.DefaultGatherer, ctrlmetrics.Registry}
 	mux := s.generic.Handler.NonGoRestfulMux
 	mux.Unregister("/metrics")
-	mux.Handle("/metrics", promhttp.HandlerForTransactional(all, options))
+	mux.Handle("/metrics", exposition{all, policies}.compressed())
 	return nil
 }
 

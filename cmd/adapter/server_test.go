@@ -11,17 +11,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
@@ -150,7 +153,12 @@ func startServer(t *testing.T, change ...func(*serverConfig)) *runningServer {
 		})
 	}
 	config := serverConfig{
-		Options: o, Metrics: fake.NewProvider(), Registry: registry, PolicyMetrics: policies,
+		Options: o, Metrics: fake.NewProvider(), Registry: registry,
+		PolicyMetrics: func() iter.Seq[*dto.MetricFamily] {
+			families, err := policies.Gather()
+			require.NoError(t, err)
+			return slices.Values(families)
+		},
 		Ready: []healthz.HealthChecker{check("caches-filled", &r.ready)},
 		Live:  []healthz.HealthChecker{check("poll-loop", &r.live)},
 	}

@@ -19,9 +19,9 @@ type Source interface {
 	Records() iter.Seq[*Record]
 }
 
-// Gatherer reads the records when it is scraped. It is not a prometheus.Collector: 10,000 policies have some 200,000
-// samples, and a registry copies, checks and sorts each.
-type Gatherer struct {
+// Exporter reads the records when it is scraped. It is not a prometheus.Collector: 10,000 policies have some 200,000
+// samples, and a registry copies, checks, sorts and keeps all of them until the scrape ends.
+type Exporter struct {
 	source Source
 	now    func() time.Time
 	// table has the series of the level, by name.
@@ -30,8 +30,8 @@ type Gatherer struct {
 
 const policyPrefix = "pulsar_autoscaler_policy_"
 
-// NewGatherer gathers the series of a level.
-func NewGatherer(source Source, level Level, now func() time.Time) (*Gatherer, error) {
+// NewExporter exports the series of a level.
+func NewExporter(source Source, level Level, now func() time.Time) (*Exporter, error) {
 	if source == nil || now == nil {
 		return nil, errors.New("metrics: source and clock must be set")
 	}
@@ -42,32 +42,32 @@ func NewGatherer(source Source, level Level, now func() time.Time) (*Gatherer, e
 	}
 	shown := slices.DeleteFunc(table(), func(s series) bool { return level == Off || (s.level == Full && level != Full) })
 	slices.SortFunc(shown, func(a, b series) int { return cmp.Compare(a.name, b.name) })
-	return &Gatherer{source, now, shown}, nil
+	return &Exporter{source, now, shown}, nil
 }
 
-// Gather implements prometheus.Gatherer: a family for each series that has a sample, with the samples of each policy in
-// order.
-func (g *Gatherer) Gather() (families []*dto.MetricFamily, _ error) {
-	if len(g.table) == 0 {
-		return nil, nil
-	}
-	now, records := g.now(), slices.SortedFunc(g.source.Records(), (*Record).compare)
-	labels := make([][]*dto.LabelPair, len(records))
-	for i, record := range records { // all series of a record share its labels
-		labels[i] = []*dto.LabelPair{
-			{Name: new("namespace"), Value: &record.namespace}, {Name: new("policy"), Value: &record.name},
+// Families returns a family for each series that has a sample, with the samples of each policy in order.
+func (e *Exporter) Families() iter.Seq[*dto.MetricFamily] {
+	return func(yield func(*dto.MetricFamily) bool) {
+		if len(e.table) == 0 {
+			return
+		}
+		now, records := e.now(), slices.SortedFunc(e.source.Records(), (*Record).compare)
+		labels := make([][]*dto.LabelPair, len(records))
+		for i, record := range records { // all series of a record share its labels
+			labels[i] = []*dto.LabelPair{
+				{Name: new("namespace"), Value: &record.namespace}, {Name: new("policy"), Value: &record.name},
+			}
+		}
+		for _, s := range e.table {
+			family := s.family(len(records))
+			for i, record := range records {
+				family.Metric = s.appendSamples(family.GetMetric(), record, labels[i], now)
+			}
+			if len(family.GetMetric()) > 0 && !yield(family) {
+				return
+			}
 		}
 	}
-	for _, s := range g.table {
-		family := s.family(len(records))
-		for i, record := range records {
-			family.Metric = s.appendSamples(family.GetMetric(), record, labels[i], now)
-		}
-		if len(family.GetMetric()) > 0 {
-			families = append(families, family)
-		}
-	}
-	return families, nil
 }
 
 // family has no sample, and place for some.

@@ -1,0 +1,43 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"iter"
+	"net/http"
+
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+)
+
+// exposition serves /metrics one family after another. promhttp gathers all of them first: 10,000 policies have some
+// 200,000 samples, which take 50 MB.
+type exposition struct {
+	process  prometheus.Gatherer
+	policies func() iter.Seq[*dto.MetricFamily]
+}
+
+// compressed serves the exposition, as gzip to clients that accept it.
+func (e exposition) compressed() http.Handler { return gzhttp.GzipHandler(e) }
+
+// ServeHTTP implements http.Handler.
+func (e exposition) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// Libraries register the same families, such as go_*. Their errors do not count: the first series stays.
+	families, _ := e.process.Gather()
+	format := expfmt.NegotiateAccept(r.Header, expfmt.DefaultAcceptedFormats()...)
+	w.Header().Set("Content-Type", string(format))
+	encoder := expfmt.NewEncoder(w, format)
+	for _, family := range families {
+		if encoder.Encode(family) != nil {
+			return // the client is gone
+		}
+	}
+	for family := range e.policies() {
+		if encoder.Encode(family) != nil {
+			return
+		}
+	}
+}
