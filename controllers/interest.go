@@ -107,8 +107,8 @@ const patternNewsDelay = time.Second
 const (
 	// wakePriority takes targets at zero before everything else in the queue.
 	wakePriority = 1
-	// routinePriority takes policies with news of their topics, or whose turn it is, after all that was created or
-	// changed, and after those that exist at the start: where statuses are written slowly, they would wait for ever.
+	// routinePriority takes policies with news of their topics, or at their turn, after all that was created or changed,
+	// and after those that exist at the start. Where statuses are written slowly, these would not be reconciled.
 	routinePriority = handler.LowPriority - 1
 )
 
