@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -111,6 +112,7 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	step := func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) }
 
 	o.awaitSet(t, config, topic, 2, "")
+	awaitSeenConsumers(t, p.Name, 2) // a start that another change follows is not measured
 	require.NoError(t, scene.Client.Patch(t.Context(), p,
 		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"maxReplicas":3}}`))))
 	set = o.awaitSet(t, config, topic, 3, "")
@@ -158,6 +160,17 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 
 	o.benchOfWorker(t, "StatefulSet/"+set.Name, topic)
 	step("kubectl pap bench run has published into it")
+}
+
+// awaitSeenConsumers waits until the adapter has decided with a reading that has so many consumers.
+func awaitSeenConsumers(t *testing.T, policy string, consumers int) {
+	t.Helper()
+	sample := fmt.Sprintf("pulsar_autoscaler_policy_consumers{namespace=%q,policy=%q} %d\n", stage.Namespace, policy, consumers)
+	scene.Await(t, fmt.Sprintf("%d consumers in a reading of %s", consumers, policy),
+		func(ctx context.Context) (bool, string, error) {
+			text, err := scene.Ask(ctx, scene.Adapter, "/metrics")
+			return bytes.Contains(text, []byte(sample)), "", err
+		})
 }
 
 // requirePhases waits for the phases of a start. The node has the images, and the package is a file to copy.
