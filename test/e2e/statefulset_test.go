@@ -165,7 +165,8 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 // awaitSeenConsumers waits until the adapter has decided with a reading that has so many consumers.
 func awaitSeenConsumers(t *testing.T, policy string, consumers int) {
 	t.Helper()
-	sample := fmt.Sprintf("pulsar_autoscaler_policy_consumers{namespace=%q,policy=%q} %d\n", stage.Namespace, policy, consumers)
+	sample := fmt.Sprintf("pulsar_autoscaler_policy_consumers{namespace=%q,policy=%q} %d\n", stage.Namespace, policy,
+		consumers)
 	scene.Await(t, fmt.Sprintf("%d consumers in a reading of %s", consumers, policy),
 		func(ctx context.Context) (bool, string, error) {
 			text, err := scene.Ask(ctx, scene.Adapter, "/metrics")
