@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 // sets of scenarios that the options select.
 func (o options) sets() []set {
 	patterns := func(family string) set {
-		return set{name: family, scenarios: matching(suite.Patterns(family, o.seed, o.patterns), o.scenario)}
+		return set{name: family, scenarios: o.scored(matching(suite.Patterns(family, o.seed, o.patterns), o.scenario))}
 	}
 	return []set{
 		{name: suiteName, scenarios: matching(suite.Named(), o.scenario)},
@@ -73,4 +73,14 @@ func (o options) sets() []set {
 		patterns(suite.Regular), patterns(suite.Adversarial),
 		{name: suite.Pipelines, scenarios: o.pipelines()},
 	}
+}
+
+// scored scenarios count from where the options say.
+func (o options) scored(all []suite.Scenario) []suite.Scenario {
+	for i := range all {
+		if o.repeated {
+			all[i].ScoredFrom = all[i].Repeated
+		}
+	}
+	return all
 }

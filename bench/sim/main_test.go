@@ -114,19 +114,35 @@ func TestPartsAreNamed(t *testing.T) {
 	}
 }
 
-func TestPlotsAreOfAllButHeldOutScenarios(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "plots")
-	require.NoError(t, run(t.Context(), []string{
-		"-seeds=1", "-held-out=1", "-scenario=^(step|held-out-.*)$", "-controller=ds2|simple", "-plots=" + dir,
-	}, io.Discard, io.Discard))
-	files, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, files, 1)
-	require.Equal(t, "step.html", files[0].Name())
-	text, err := os.ReadFile(filepath.Join(dir, "step.html"))
-	require.NoError(t, err)
-	require.Contains(t, string(text), " s objective met for ")
-	require.Contains(t, string(text), `{"name":"simple","seconds":[0,1,`)
+func TestPlotsAreOfTheSuiteByDefault(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want []string
+	}{
+		"by default":         {nil, []string{"step.html"}},
+		"with held-out ones": {[]string{"-plot-held-out", "-plot=."}, []string{"held-out-000.html", "step.html"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "plots")
+			args := append([]string{
+				"-seeds=1", "-held-out=1", "-scenario=^(step|held-out-.*)$", "-controller=ds2|simple",
+				"-plots=" + dir,
+			}, tt.args...)
+			require.NoError(t, run(t.Context(), args, io.Discard, io.Discard))
+			files, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			var names []string
+			for _, f := range files {
+				names = append(names, f.Name())
+				text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+				require.NoError(t, err)
+				require.Contains(t, string(text), " s objective met for ")
+				require.Contains(t, string(text), `{"name":"simple","seconds":[0,1,`)
+			}
+			require.Equal(t, tt.want, names)
+		})
+	}
 }
 
 func TestThePicturesShowThePages(t *testing.T) {
@@ -159,6 +175,14 @@ func TestFlagsAreChecked(t *testing.T) {
 		"-ablate=haste": `-ablate: "haste" is no part`, "-plot=(": "-plot", "-scenario=^$": "all are run without it",
 	} {
 		require.ErrorContains(t, run(t.Context(), []string{flag}, io.Discard, io.Discard), want)
+	}
+	for flag, want := range map[string]string{
+		"-capacity=0": "-capacity is 0", "-capacity=NaN": "-capacity is NaN",
+		"-min=5 -max=4": "-min is 5 and -max 4", "-partitions=0": "-partitions is 0",
+		"-subscription=Queue": `-subscription is "Queue"`, "-capacity=5": "no such file",
+	} {
+		args := append([]string{"-traces=testdata/no"}, strings.Fields(flag)...)
+		require.ErrorContains(t, run(t.Context(), args, io.Discard, io.Discard), want)
 	}
 }
 

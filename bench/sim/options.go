@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 )
 
@@ -33,17 +34,30 @@ type options struct {
 	seed                 uint64
 	seeds, heldOut       int
 	patterns             int
+	repeated             bool
 	controller, scenario *regexp.Regexp
 	ablate               []variant
 	out                  string
-	plots                string
-	plotted              *regexp.Regexp
-	traces               string
+
+	plots       string
+	plotted     *regexp.Regexp
+	plotHeldOut bool
+
+	traces   string
+	function function
+}
+
+// function is the Function that gets recorded loads.
+type function struct {
+	// capacity of one replica in messages per second.
+	capacity             float64
+	min, max, partitions int
+	subscription         backlog.SubscriptionType
 }
 
 func parseFlags(args []string, progress io.Writer) (options, error) {
 	o := options{}
-	var controller, scenario, ablate, plotted string
+	var controller, scenario, ablate, plotted, subscription string
 	flags := command.Flags("sim", progress)
 	flags.Usage = func() {
 		_, _ = io.WriteString(progress, usage)
@@ -53,6 +67,8 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.IntVar(&o.seeds, "seeds", 3, "`runs` of each scenario, each with luck of its own")
 	flags.IntVar(&o.heldOut, "held-out", 100, "`number` of held-out scenarios")
 	flags.IntVar(&o.patterns, "patterns", 3, "`number` of scenarios of each kind of loads that return")
+	flags.BoolVar(&o.repeated, "repeated", false, "score loads that return from the third repetition of the first pulse "+
+		"on, without what comes before")
 	flags.StringVar(&controller, "controller", "", "`regexp` of the controllers to run; all when empty")
 	flags.StringVar(&scenario, "scenario", "", "`regexp` of the scenarios to run; all when empty")
 	flags.StringVar(&ablate, "ablate", "",
@@ -61,11 +77,20 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.StringVar(&o.out, "out", "", "`file` for the numbers as JSON; none when empty")
 	flags.StringVar(&o.plots, "plots", "", "`directory` for an HTML page with charts of each scenario; none when empty")
 	flags.StringVar(&plotted, "plot", "^(oracle|keda-default10|simple|capacity)$", "`regexp` of the controllers in plots")
+	flags.BoolVar(&o.plotHeldOut, "plot-held-out", false, "plot held-out scenarios too")
 	flags.StringVar(&o.traces, "traces", "", "`directory` of recorded loads, of which episodes of 6 h run in place of "+
 		"the scenarios, with start times and objectives of their own")
+	f := &o.function
+	flags.Float64Var(&f.capacity, "capacity", 50, "`messages` per second that one replica processes (-traces)")
+	flags.IntVar(&f.min, "min", 1, "least `replicas` (-traces)")
+	flags.IntVar(&f.max, "max", 100, "most `replicas`, and more where the load needs half of them (-traces)")
+	flags.IntVar(&f.partitions, "partitions", 1, "`partitions` of the topic (-traces)")
+	flags.StringVar(&subscription, "subscription", "Shared",
+		"`type` of the subscription: Shared, Key_Shared or Failover (-traces)")
 	if err := command.Parse(flags, args); err != nil {
 		return o, err
 	}
+	f.subscription = backlog.SubscriptionType(subscription)
 	for name, pattern := range map[string]struct {
 		text string
 		to   **regexp.Regexp
@@ -87,6 +112,29 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 func (o options) check() error {
 	if o.seeds < 1 || o.heldOut < 0 {
 		return fmt.Errorf("-seeds is %d and -held-out %d: they must be at least 1 and 0", o.seeds, o.heldOut)
+	}
+	if o.traces == "" {
+		return nil
+	}
+	if err := o.function.check(); err != nil {
+		return err
+	}
+	switch o.function.subscription {
+	case backlog.Shared, backlog.KeyShared, backlog.Failover:
+		return nil
+	default:
+		return fmt.Errorf("-subscription is %q: it must be Shared, Key_Shared or Failover", o.function.subscription)
+	}
+}
+
+func (f function) check() error {
+	switch {
+	case !(f.capacity > 0 && f.capacity <= 1e9): // so that NaN fails too
+		return fmt.Errorf("-capacity is %v: it must be above 0 and at most 1e9", f.capacity)
+	case f.min < 0 || f.max < 1 || f.min > f.max || f.max > 10_000:
+		return fmt.Errorf("-min is %d and -max %d: 0 <= min <= max and 1 <= max <= 10000 must hold", f.min, f.max)
+	case f.partitions < 1 || f.partitions > 10_000:
+		return fmt.Errorf("-partitions is %d: it must be from 1 to 10000", f.partitions)
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ type picture struct {
 	runs     []outcome
 }
 
-// plotSet writes a page of each scenario, of its runs with the first seed; none of held-out ones.
+// plotSet writes a page of each scenario of a set, of its runs with the first seed.
 func plotSet(s set, runs []outcome, o options) error {
-	if o.plots == "" || s.name == heldOutName {
+	if o.plots == "" || s.name == heldOutName && !o.plotHeldOut {
 		return nil
 	}
 	for i, scenario := range s.scenarios {

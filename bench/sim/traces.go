@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/recording"
@@ -23,9 +22,6 @@ import (
 )
 
 const (
-	// traceCapacity is that of a replica of the Function that gets a trace, in messages per second, and traceMost what it
-	// may have of them if the load does not need more.
-	traceCapacity, traceMost = 50, 100
 	// traceReplicas are what the mean of a trace needs.
 	traceReplicas = 5
 	// traceMax is the factor of what an episode needs at its peak, up to which replicas may be added.
@@ -62,7 +58,7 @@ type recordedTrace struct {
 func traceExtensions() []string { return []string{".csv", ".csv.gz"} }
 
 // readTraces reads the traces of a directory in the order of their names.
-func readTraces(dir string, seed uint64) ([]recordedTrace, error) {
+func readTraces(dir string, capacity float64, seed uint64) ([]recordedTrace, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("-traces: %w", err)
@@ -74,7 +70,7 @@ func readTraces(dir string, seed uint64) ([]recordedTrace, error) {
 			if !isTrace {
 				continue
 			}
-			one, err := readTrace(filepath.Join(dir, entry.Name()), seed)
+			one, err := readTrace(filepath.Join(dir, entry.Name()), capacity, seed)
 			if err != nil {
 				return nil, fmt.Errorf("reading trace %s: %w", entry.Name(), err)
 			}
@@ -88,7 +84,7 @@ func readTraces(dir string, seed uint64) ([]recordedTrace, error) {
 	return all, nil
 }
 
-func readTrace(path string, seed uint64) (recordedTrace, error) {
+func readTrace(path string, capacity float64, seed uint64) (recordedTrace, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return recordedTrace{}, err
@@ -104,24 +100,25 @@ func readTrace(path string, seed uint64) (recordedTrace, error) {
 	}
 	// Each trace has random numbers of its own, so that its episodes do not depend on the other files.
 	episodes, err := recorded.Episodes(rand.New(rand.NewPCG(seed, 0x7ace)))
-	return recordedTrace{factor: traceReplicas * traceCapacity / mean, episodes: episodes}, err
+	return recordedTrace{factor: traceReplicas * capacity / mean, episodes: episodes}, err
 }
 
 // scenario is an episode with a setting. It begins with as many replicas as its first rate needs.
-func (t recordedTrace) scenario(e recording.Episode, s setting) suite.Scenario {
-	most := max(traceMost, int(math.Ceil(traceMax*t.factor*e.Peak()/traceCapacity)))
+func (t recordedTrace) scenario(e recording.Episode, s setting, f function) suite.Scenario {
+	most := max(f.max, int(math.Ceil(traceMax*t.factor*e.Peak()/f.capacity)))
 	rate := func(second float64) float64 { return t.factor * e.Rate(second) }
-	initial := math.Ceil(rate(0) / traceCapacity)
+	initial := math.Ceil(rate(0) / f.capacity)
 	return suite.Scenario{Scenario: model.Scenario{
 		Name:    fmt.Sprintf("%s.%s.%gs.%gs", t.name, e.Name, s.start.Seconds(), s.objective.Seconds()),
-		Seconds: e.Seconds, Rate: rate, Capacity: model.Constant(traceCapacity), Objective: s.objective, Start: s.start,
-		Initial: int(max(1, initial)), Min: 1, Max: most, Partitions: 1, Type: backlog.Shared,
+		Seconds: e.Seconds, Rate: rate, Capacity: model.Constant(f.capacity), Objective: s.objective, Start: s.start,
+		Initial: int(min(float64(most), max(float64(f.min), initial))), Min: f.min, Max: most,
+		Partitions: f.partitions, Type: f.subscription,
 	}}
 }
 
 // runTraces runs every trace with every setting, and writes the rows.
 func runTraces(ctx context.Context, o options, out io.Writer) error {
-	traces, err := readTraces(o.traces, o.seed)
+	traces, err := readTraces(o.traces, o.function.capacity, o.seed)
 	if err != nil {
 		return err
 	}
@@ -130,7 +127,7 @@ func runTraces(ctx context.Context, o options, out io.Writer) error {
 		for _, s := range settings() {
 			one := set{name: t.name}
 			for _, e := range t.episodes {
-				one.scenarios = append(one.scenarios, t.scenario(e, s))
+				one.scenarios = append(one.scenarios, t.scenario(e, s, o.function))
 			}
 			if one.scenarios = matching(one.scenarios, o.scenario); len(one.scenarios) == 0 {
 				continue

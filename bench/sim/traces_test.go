@@ -73,24 +73,24 @@ func TestATraceIsScaledToItsMean(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
-	traces, err := readTraces(dir, 1)
+	traces, err := readTraces(dir, 40, 1)
 	require.NoError(t, err)
 	require.Len(t, traces, 2)
 	require.Equal(t, "packed", traces[0].name)
 	require.Equal(t, traces[1].episodes, traces[0].episodes)
 	recorded, err := recording.Read(bytes.NewReader(text))
 	require.NoError(t, err)
-	require.InDelta(t, 5*50, traces[1].factor*recorded.Mean(), 1e-9)
+	require.InDelta(t, 5*40, traces[1].factor*recorded.Mean(), 1e-9)
 
 	episode := traces[1].episodes[0]
-	s := traces[1].scenario(episode, setting{time.Minute, 5 * time.Minute})
+	f := function{capacity: 40, min: 1, max: 3, partitions: 1}
+	s := traces[1].scenario(episode, setting{time.Minute, 5 * time.Minute}, f)
 	require.Equal(t, "plain.largest-rise.60s.300s", s.Name)
 	require.Equal(t, 6*3600, s.Seconds)
 	require.InDelta(t, traces[1].factor*episode.Rate(600), s.Rate(600), 1e-9)
-	require.Equal(t, 100, s.Max)
-	traces[1].factor *= 1000
-	require.InDelta(t, 2*traces[1].factor*episode.Peak()/50, traces[1].scenario(episode, settings()[0]).Max, 1,
-		"there are replicas for the peak")
+	require.InDelta(t, 2*traces[1].factor*episode.Peak()/40, s.Max, 1, "there are replicas for the peak")
+	f.max = 1000
+	require.Equal(t, 1000, traces[1].scenario(episode, settings()[0], f).Max)
 }
 
 func TestProblemsOfTracesNameTheFile(t *testing.T) {
@@ -107,7 +107,7 @@ func TestProblemsOfTracesNameTheFile(t *testing.T) {
 		})
 	}
 	for flag, want := range map[string]string{
-		"-traces=testdata/no": "no such file", "-scenario=^$": "all are run without it",
+		"-traces=testdata/no": "no such file", "-scenario=^$": "all are run without it", "-capacity=-1": "-capacity is -1",
 	} {
 		args := []string{"-traces=" + exampleTraces, flag}
 		require.ErrorContains(t, run(t.Context(), args, io.Discard, io.Discard), want)

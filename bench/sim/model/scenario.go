@@ -37,8 +37,8 @@ func (s Spans) contain(second int) bool {
 // Scenario is one load on one Function, with faults. Zero values mean none.
 type Scenario struct {
 	Name string
-	// Seconds it lasts.
-	Seconds int
+	// Seconds it lasts, and ScoredFrom the one from which its messages, replicas and changes count.
+	Seconds, ScoredFrom int
 	// Rate of arrivals in messages per second, and Noise: the standard deviation of its factor from second to second.
 	Rate  Curve
 	Noise float64

@@ -26,14 +26,17 @@ type Score struct {
 	// Trace has the replicas of every second, Oldest the age of the oldest message, and Backlog the messages that wait.
 	Trace, Oldest, Backlog []int32
 
-	lastDown, lastLimited int
-	changes               []int
+	from, lastDown, lastLimited int
+	changes                     []int
 }
 
 // flapWindow in seconds.
 const flapWindow = 600
 
 func (s *Score) action(second, before, after int) {
+	if second < s.from {
+		return
+	}
 	s.Actions++
 	s.changes = append(s.changes, second)
 	switch {
@@ -46,6 +49,9 @@ func (s *Score) action(second, before, after int) {
 
 // finished counts messages that arrived at a second and are processed now.
 func (s *Score) finished(at, now int, count float64, objective time.Duration) {
+	if at < s.from {
+		return
+	}
 	s.Finished += count
 	if float64(now-at) > objective.Seconds() {
 		s.Late += count
@@ -53,7 +59,10 @@ func (s *Score) finished(at, now int, count float64, objective time.Duration) {
 }
 
 // arrived counts the messages of a second, except those that always fail.
-func (s *Score) arrived(counts []float64, poison float64) {
+func (s *Score) arrived(second int, counts []float64, poison float64) {
+	if second < s.from {
+		return
+	}
 	for _, count := range counts {
 		s.Messages += count * (1 - poison)
 	}
@@ -65,11 +74,13 @@ func (s *Score) account(system *System) {
 	if at, ok := system.subscription.oldest(system.second); ok {
 		age = system.second - at
 	}
-	second := float64(system.second)
-	s.ReplicaSeconds += float64(replicas)
-	s.LowerBound += max(scenario.Due(second)/scenario.Capacity(second), float64(scenario.Min))
-	if float64(age) > scenario.Objective.Seconds() {
-		s.ViolationSeconds++
+	if system.second >= s.from {
+		second := float64(system.second)
+		s.ReplicaSeconds += float64(replicas)
+		s.LowerBound += max(scenario.Due(second)/scenario.Capacity(second), float64(scenario.Min))
+		if float64(age) > scenario.Objective.Seconds() {
+			s.ViolationSeconds++
+		}
 	}
 	s.Trace = append(s.Trace, int32(replicas)) //nolint:gosec // bounded by maxReplicas
 	s.Oldest = append(s.Oldest, int32(age))

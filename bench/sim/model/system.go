@@ -27,6 +27,7 @@ type System struct {
 func New(scenario Scenario, seed uint64) *System {
 	s := &System{scenario: scenario.withDefaults(), second: -1}
 	s.arrivals = arrivals{scenario: &s.scenario, random: newRandom(seed, 1)}
+	s.score.from = s.scenario.ScoredFrom
 	s.topics = newTopics(&s.scenario)
 	s.set = statefulSet{scenario: &s.scenario, random: newRandom(seed, 2)}
 	s.subscription = newSubscription(&s.scenario, &s.topics, &s.set, newRandom(seed, 3))
@@ -99,7 +100,7 @@ func (s *System) Step() {
 	}
 	s.set.connect(s.second)
 	arrived := s.arrivals.draw(s.second)
-	s.score.arrived(arrived, s.scenario.Poison)
+	s.score.arrived(s.second, arrived, s.scenario.Poison)
 	s.topics.publish(arrived)
 	s.subscription.publish(arrived, s.second)
 	s.subscription.deliverDelayed(s.second)
@@ -127,7 +128,7 @@ func (s *System) Score() Score {
 	score := s.score
 	s.subscription.each(func(q *queue) {
 		for _, c := range q.cohorts[q.head:] {
-			if float64(s.second-c.at) > s.scenario.Objective.Seconds() {
+			if c.at >= score.from && float64(s.second-c.at) > s.scenario.Objective.Seconds() {
 				score.Late += c.count
 			}
 		}

@@ -138,6 +138,33 @@ func TestFlapsAreUpsSoonAfterADown(t *testing.T) {
 	require.Equal(t, 2, system.Score().Flaps)
 }
 
+func TestOnlyWhatComesAfterTheFirstScoredSecondCounts(t *testing.T) {
+	count := func(from int) Score {
+		s := scenario()
+		s.ScoredFrom = from
+		system := New(s, 1)
+		run(system, func(second int) (int, bool) {
+			replicas, ok := map[int]int{100: 2, 200: 3, 300: 4}[second]
+			return replicas, ok
+		})
+		return system.Score()
+	}
+	all, since := count(0), count(250)
+	require.Equal(t, 1, since.Actions, "of %d", all.Actions)
+	require.Len(t, since.Trace, len(all.Trace), "pictures have all of it")
+	left := float64(len(all.Trace)-250) / float64(len(all.Trace))
+	require.InEpsilon(t, all.Messages*left, since.Messages, 0.05)
+	require.Less(t, since.Finished, all.Finished)
+	require.InDelta(t, all.ReplicaSeconds-sum(all.Trace[:250]), since.ReplicaSeconds, 0)
+}
+
+func sum(replicas []int32) (total float64) {
+	for _, n := range replicas {
+		total += float64(n)
+	}
+	return total
+}
+
 func TestSettlingIsTheLastTimeOutOfBounds(t *testing.T) {
 	s := Score{Trace: []int32{1, 1, 1, 4, 4, 6, 6, 6, 6, 6}, Oldest: make([]int32, 10), changes: []int{3, 5}}
 	seconds, steps := s.Settling(2, 10, time.Minute)

@@ -38,8 +38,10 @@ func Patterns(family string, seed uint64, count int) []Scenario {
 			if t.fromZero {
 				low, s.Min, s.Initial = 0, 0, 0
 			}
-			s.Rate = t.curve(random, s.Seconds, low, high)
-			scenarios = append(scenarios, Scenario{Scenario: s})
+			one := Scenario{}
+			s.Rate, one.Repeated = t.curve(random, s.Seconds, low, high)
+			one.Scenario = s
+			scenarios = append(scenarios, one)
 		}
 	}
 	return scenarios
@@ -144,8 +146,8 @@ func changed(name string, change func(random *rand.Rand, t *train)) kind {
 	}}
 }
 
-// curve is the rate, second by second.
-func (t train) curve(random *rand.Rand, seconds int, low, high float64) model.Curve {
+// curve is the rate, second by second, and when the third pulse has ended.
+func (t train) curve(random *rand.Rand, seconds int, low, high float64) (rate model.Curve, repeated int) {
 	rates := make([]float64, seconds)
 	for i := range rates {
 		rates[i] = low
@@ -159,12 +161,15 @@ func (t train) curve(random *rand.Rand, seconds int, low, high float64) model.Cu
 		if t.height != nil {
 			height = t.height(i)
 		}
+		if i == 2 {
+			repeated = int(begin + length)
+		}
 		for second := int(begin); second < min(seconds, int(begin+length)); second++ {
 			rates[second] = low + (high-low)*height
 		}
 		at += t.every(i)
 	}
-	return func(second float64) float64 { return rates[min(seconds-1, max(0, int(second)))] }
+	return func(second float64) float64 { return rates[min(seconds-1, max(0, int(second)))] }, repeated
 }
 
 // function draws a Function as HeldOut does: its capacity, objective, start and receive queue.

@@ -30,7 +30,7 @@ func PipelinesOf(seed uint64, count int) [][]model.Scenario {
 			capacity := first.Capacity(0)
 			if i%2 == 1 {
 				first.Seconds, first.Name = 2*hour, name+"-pulses"
-				first.Rate = adversarial()[0].draw(random).curve(random, first.Seconds,
+				first.Rate, _ = adversarial()[0].draw(random).curve(random, first.Seconds,
 					between(random, 0.1, 1)*capacity, between(random, 2, 10)*capacity)
 			}
 			stages := []model.Scenario{first.Scenario}
