@@ -6,6 +6,7 @@ package main
 import (
 	"iter"
 	"net/http"
+	"slices"
 
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,21 +24,22 @@ type exposition struct {
 // compressed serves the exposition, as gzip to clients that accept it.
 func (e exposition) compressed() http.Handler { return gzhttp.GzipHandler(e) }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. With name[] in the query it has these families only.
 func (e exposition) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Libraries register the same families, such as go_*. Their errors do not count: the first series stays.
-	families, _ := e.process.Gather()
 	format := expfmt.NegotiateAccept(r.Header, expfmt.DefaultAcceptedFormats()...)
 	w.Header().Set("Content-Type", string(format))
-	encoder := expfmt.NewEncoder(w, format)
-	for _, family := range families {
-		if encoder.Encode(family) != nil {
-			return // the client is gone
+	encoder, names := expfmt.NewEncoder(w, format), r.URL.Query()["name[]"]
+	write := func(family *dto.MetricFamily) {
+		if len(names) == 0 || slices.Contains(names, family.GetName()) {
+			_ = encoder.Encode(family) // the client may be gone, and the others do not depend on it
 		}
 	}
+	// Libraries register the same families, such as go_*. Their errors do not count: the first series stays.
+	families, _ := e.process.Gather()
+	for _, family := range families {
+		write(family)
+	}
 	for family := range e.policies() {
-		if encoder.Encode(family) != nil {
-			return
-		}
+		write(family)
 	}
 }

@@ -254,6 +254,12 @@ func TestServer(t *testing.T) {
 	}
 	require.Len(t, families["go_goroutines"].GetMetric(), 1)
 
+	_, body = r.get(t, "/metrics?name[]=go_goroutines&name[]=pulsar_autoscaler_policy_test", goodToken)
+	families, err = parser.TextToMetricFamilies(strings.NewReader(body))
+	require.NoError(t, err)
+	require.Len(t, families, 2)
+	require.Contains(t, families, "pulsar_autoscaler_policy_test")
+
 	r.stop()
 	require.NoError(t, <-r.stopped)
 }
