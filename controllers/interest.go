@@ -26,9 +26,9 @@ type interest struct {
 	// inputs of each policy are its topics, and its patterns by their text; namespaces are those of the patterns.
 	inputs     map[types.NamespacedName][]backlog.Topic
 	namespaces map[types.NamespacedName][]backlog.Namespace
-	users      map[backlog.Topic]map[types.NamespacedName]struct{}
+	users      map[backlog.Topic][]types.NamespacedName
 	// matchers are the policies with patterns that may match topics of the namespace.
-	matchers map[backlog.Namespace]map[types.NamespacedName]struct{}
+	matchers map[backlog.Namespace][]types.NamespacedName
 	// priorities other than routinePriority in the queue.
 	priorities map[types.NamespacedName]int
 	queue      priorityqueue.PriorityQueue[reconcile.Request]
@@ -39,8 +39,8 @@ func newInterest(store *backlog.Store) *interest {
 		store:      store,
 		inputs:     map[types.NamespacedName][]backlog.Topic{},
 		namespaces: map[types.NamespacedName][]backlog.Namespace{},
-		users:      map[backlog.Topic]map[types.NamespacedName]struct{}{},
-		matchers:   map[backlog.Namespace]map[types.NamespacedName]struct{}{},
+		users:      map[backlog.Topic][]types.NamespacedName{},
+		matchers:   map[backlog.Namespace][]types.NamespacedName{},
 		priorities: map[types.NamespacedName]int{},
 	}
 }
@@ -71,23 +71,20 @@ func (i *interest) follow(key types.NamespacedName, subscription *backlog.Subscr
 }
 
 // relist moves the policy from its old lists to the new ones.
-func relist[K comparable](lists map[K]map[types.NamespacedName]struct{}, in map[types.NamespacedName][]K,
+func relist[K comparable](lists map[K][]types.NamespacedName, in map[types.NamespacedName][]K,
 	key types.NamespacedName, to []K,
 ) {
 	if slices.Equal(in[key], to) {
 		return // as at most reconciles
 	}
 	for _, name := range in[key] {
-		delete(lists[name], key)
+		lists[name] = slices.DeleteFunc(lists[name], func(listed types.NamespacedName) bool { return listed == key })
 		if len(lists[name]) == 0 {
 			delete(lists, name)
 		}
 	}
 	for _, name := range to {
-		if lists[name] == nil {
-			lists[name] = map[types.NamespacedName]struct{}{}
-		}
-		lists[name][key] = struct{}{}
+		lists[name] = append(lists[name], key)
 	}
 	if in[key] = to; len(to) == 0 {
 		delete(in, key)
@@ -119,13 +116,13 @@ func (i *interest) notify(input backlog.Topic) {
 	if i.queue == nil {
 		return
 	}
-	for key := range i.users[input] {
+	for _, key := range i.users[input] {
 		i.add(key, 0)
 	}
 	if len(i.matchers) == 0 {
 		return
 	}
-	for key := range i.matchers[backlog.NamespaceOf(input.Cluster, input.Name)] {
+	for _, key := range i.matchers[backlog.NamespaceOf(input.Cluster, input.Name)] {
 		i.add(key, patternNewsDelay)
 	}
 }

@@ -156,10 +156,17 @@ func (m *policyMemories) latest(cached *v1alpha1.AutoscalingPolicy) *v1alpha1.Au
 	}
 }
 
-// wrote remembers the policy if it was written since it had the version. It must not be changed any more.
-func (m *policyMemories) wrote(p *v1alpha1.AutoscalingPolicy, version string) {
-	if memory := m.existing(p); memory != nil && p.ResourceVersion != version {
+// wrote remembers a policy that was written, which must not be changed any more.
+func (m *policyMemories) wrote(p *v1alpha1.AutoscalingPolicy) {
+	if memory := m.existing(p); memory != nil {
 		memory.written.Store(p)
+	}
+}
+
+// cached forgets what was written to a policy once the cache has it; nil if the policy was deleted.
+func (m *policyMemories) cached(_ types.NamespacedName, object client.Object) {
+	if p, exists := object.(*v1alpha1.AutoscalingPolicy); exists {
+		m.latest(p)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -190,7 +189,7 @@ func addPolicySets(mgr manager.Manager, config Config, discovery cluster.Discove
 func serve(ctx context.Context, mgr manager.Manager, config informer.Config, reading *informer.Informers,
 	reconciler *PolicyReconciler,
 ) error {
-	watched, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.AutoscalingPolicy{}, cache.BlockUntilSynced(false))
+	watched, err := cluster.Follow(ctx, mgr.GetCache(), &v1alpha1.AutoscalingPolicy{}, reconciler.memories.cached)
 	if err != nil {
 		return fmt.Errorf("watching policies: %w", err)
 	}
