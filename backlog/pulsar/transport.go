@@ -9,13 +9,15 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"time"
+
+	"github.com/klauspost/compress/gzhttp"
 )
 
 // idleConnTimeout is below the 30 s after which a broker closes an idle connection (httpServerIdleTimeout), so that a
 // request never meets one that is being closed.
 const idleConnTimeout = 20 * time.Second
 
-// newTransport has no proxy. net/http negotiates gzip and decodes answers, so limits apply to the decoded text.
+// newTransport has no proxy.
 func newTransport(tlsConfig *tls.Config, config Config) *http.Transport {
 	return &http.Transport{
 		DialContext:            config.dialer(),
@@ -34,9 +36,11 @@ type chain struct {
 	limiter *limiter
 }
 
-// over returns the RoundTripper that comes after the authentication.
+// over returns the RoundTripper that comes after the authentication. It decodes gzip as net/http would, with half of the
+// garbage, so limits apply to the decoded text.
 func (c chain) over(connections http.RoundTripper) http.RoundTripper {
-	limited := limiterTransport{limiter: c.limiter, next: sender{next: connections}}
+	decoding := gzhttp.Transport(connections, gzhttp.TransportEnableZstd(false))
+	limited := limiterTransport{limiter: c.limiter, next: sender{next: decoding}}
 	return breakerTransport{breaker: c.breaker, next: limited}
 }
 
