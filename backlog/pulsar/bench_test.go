@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -132,18 +133,21 @@ func BenchmarkPolls(b *testing.B) {
 	}
 	b.Run("ours", func(b *testing.B) {
 		answers := append([][]byte{whole}, slices.Repeat([][]byte{slim}, topics-1)...)
+		read := answer{ctx: b.Context(), budget: newBudget(), decoding: new(atomic.Int64), decoders: newDecoders()}
 		b.ReportAllocs()
 		for b.Loop() {
-			for i, answer := range answers {
+			for i, one := range answers {
 				detail := backlog.Slim
 				if i == 0 {
 					detail = backlog.Full
 				}
-				_, err := decodePartitionedStats(bytes.NewReader(answer), "persistent://public/default/dp", partitions,
+				read.Reader = bytes.NewReader(one)
+				_, err := decodePartitionedStats(&read, "persistent://public/default/dp", partitions,
 					backlog.Request{Detail: detail})
 				if err != nil {
 					b.Fatal(err)
 				}
+				read.release()
 			}
 		}
 		sent(b, answers...)
