@@ -176,7 +176,7 @@ func TestAStatusThatReturnsWithinTheLagIsWritten(t *testing.T) {
 			_, err := r.status.write(t.Context(), observed, report.History{}, after)
 			require.NoError(t, err)
 			require.NotEqual(t, version, p.ResourceVersion)
-			r.wrote(t.Context(), p)
+			r.memories.wrote(t.Context(), r.config.Client, p)
 			require.Equal(t, replicas, *l.server.policy(key).Status.DesiredReplicas)
 		}
 		var cached v1alpha1.AutoscalingPolicy

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -156,10 +157,17 @@ func (m *policyMemories) latest(cached *v1alpha1.AutoscalingPolicy) *v1alpha1.Au
 	}
 }
 
-// wrote remembers a policy that was written, which must not be changed any more.
-func (m *policyMemories) wrote(p *v1alpha1.AutoscalingPolicy) {
-	if memory := m.existing(p); memory != nil {
-		memory.written.Store(p)
+// wrote remembers a policy that was written until the cache has it, which may be already. It must not be changed any
+// more.
+func (m *policyMemories) wrote(ctx context.Context, reader client.Reader, p *v1alpha1.AutoscalingPolicy) {
+	memory := m.existing(p)
+	if memory == nil {
+		return
+	}
+	memory.written.Store(p)
+	var cached v1alpha1.AutoscalingPolicy
+	if err := reader.Get(ctx, client.ObjectKeyFromObject(p), &cached); err == nil {
+		m.latest(&cached)
 	}
 }
 

@@ -134,7 +134,7 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	p := r.memories.latest(&cached)
 	defer func(version string) {
 		if p.ResourceVersion != version {
-			r.wrote(ctx, p)
+			r.memories.wrote(ctx, r.config.Client, p)
 		}
 	}(p.ResourceVersion)
 	if err == nil && p.DeletionTimestamp != nil && slices.Contains(p.Finalizers, plan.Finalizer) {
@@ -149,15 +149,6 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 		return "", fmt.Errorf("reading the policy: %w", err)
 	}
 	return r.reconcilePolicy(ctx, p)
-}
-
-// wrote remembers a policy that was written until the cache has it, which may be already.
-func (r *PolicyReconciler) wrote(ctx context.Context, p *v1alpha1.AutoscalingPolicy) {
-	r.memories.wrote(p)
-	var cached v1alpha1.AutoscalingPolicy
-	if err := r.config.Client.Get(ctx, client.ObjectKeyFromObject(p), &cached); err == nil {
-		r.memories.latest(&cached)
-	}
 }
 
 // reconcilePolicy observes, decides, plans, applies and reports.

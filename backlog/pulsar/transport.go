@@ -36,7 +36,7 @@ type chain struct {
 	limiter *limiter
 }
 
-// over returns the RoundTripper that comes after the authentication. It decodes gzip as net/http would, with half of the
+// over returns the RoundTripper that comes after the authentication. It decodes gzip as net/http would, with half the
 // garbage, so limits apply to the decoded text.
 func (c chain) over(connections http.RoundTripper) http.RoundTripper {
 	decoding := gzhttp.Transport(connections, gzhttp.TransportEnableZstd(false))
