@@ -141,20 +141,24 @@ func (m *policyMemories) of(p *v1alpha1.AutoscalingPolicy, now time.Time) *polic
 // latest returns a policy from the cache, or the newer one that this process wrote last. A status is written as a
 // difference to the one read, so a stale one would hide a change: 3 -> 7 -> 3 within the lag of a watch would stay 7.
 func (m *policyMemories) latest(cached *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
+	if written := m.newer(cached); written != nil {
+		return written.DeepCopy()
+	}
+	return cached
+}
+
+// newer is what this process wrote to a policy since the version in the cache; nil for nothing, which is forgotten.
+func (m *policyMemories) newer(cached *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
 	memory := m.existing(cached)
 	if memory == nil {
-		return cached
+		return nil
 	}
 	written := memory.written.Load()
-	switch {
-	case written == nil:
-		return cached
-	case cluster.IsNewer(written, cached):
-		return written.DeepCopy()
-	default:
+	if written != nil && !cluster.IsNewer(written, cached) {
 		memory.written.CompareAndSwap(written, nil)
-		return cached
+		return nil
 	}
+	return written
 }
 
 // wrote remembers a policy that was written until the cache has it, which may be already. It must not be changed any
@@ -167,14 +171,14 @@ func (m *policyMemories) wrote(ctx context.Context, reader client.Reader, p *v1a
 	memory.written.Store(p)
 	var cached v1alpha1.AutoscalingPolicy
 	if err := reader.Get(ctx, client.ObjectKeyFromObject(p), &cached); err == nil {
-		m.latest(&cached)
+		m.newer(&cached)
 	}
 }
 
 // cached forgets what was written to a policy once the cache has it; nil if the policy was deleted.
 func (m *policyMemories) cached(_ types.NamespacedName, object client.Object) {
 	if p, exists := object.(*v1alpha1.AutoscalingPolicy); exists {
-		m.latest(p)
+		m.newer(p)
 	}
 }
 
