@@ -23,7 +23,7 @@ const (
 	nearlyFull = 0.97
 	// longBacklog: while the capacity is unknown, a backlog of more than ten seconds of arrivals means too few replicas.
 	longBacklog = 10 * time.Second
-	// unknownStep is the share of the replicas that is removed without a backlog meanwhile.
+	// unknownStep is the share of the replicas that is removed meanwhile if no message waits.
 	unknownStep = 0.1
 )
 
@@ -259,7 +259,8 @@ func (l load) urgent() bool {
 }
 
 // unknownCapacity recommends replicas while no replica has been busy yet. It doubles them when each consumer has more
-// than one message to work on, since each may be stuck on one.
+// than one message to work on, since each may be stuck on one. What arrives within pendingWork is in calls, or its
+// acknowledgement is on the way: Pulsar's clients send these every 100 ms.
 func unknownCapacity(in Input, arrival, work float64) recommendation {
 	consumers, err := in.Reading.Consumers.LowerBound()
 	idle, known := idling(in, nil)
@@ -269,10 +270,10 @@ func unknownCapacity(in Input, arrival, work float64) recommendation {
 		return recommend(2*in.CurrentReplicas,
 			fmt.Sprintf("%s backlog > %.0fs of %s/s arriving: twice the %d replicas", short(work),
 				longBacklog.Seconds(), short(arrival), in.CurrentReplicas)).withinMessages(work)
-	case work < 1 && in.CurrentReplicas > 1:
+	case work < max(1, arrival*pendingWork.Seconds()) && in.CurrentReplicas > 1:
 		fewer := max(1, replicasFor(unknownStep*float64(in.CurrentReplicas)))
 		return recommend(in.CurrentReplicas-fewer,
-			fmt.Sprintf("no backlog at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer,
+			fmt.Sprintf("no message waits at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer,
 				in.CurrentReplicas))
 	default:
 		return holdCurrent(in, Hold{HoldLearning, "no replica has been busy yet, so the capacity of one is unknown"})

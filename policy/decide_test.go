@@ -165,7 +165,16 @@ func TestDecide(t *testing.T) {
 			want: 4, hold: policy.HoldLearning,
 		},
 		"tries one fewer without a backlog or a measurement": {
-			in: input(4, reading(0, 50)), want: 3, equation: "no backlog at 50/s arriving: 1 fewer than 4 replicas",
+			in: input(4, reading(0, 50)), want: 3, equation: "no message waits at 50/s arriving: 1 fewer than 4 replicas",
+		},
+		"tries one fewer while messages are in calls only": {
+			in: input(4, reading(49, 50)), want: 3, equation: "no message waits at 50/s arriving: 1 fewer than 4 replicas",
+		},
+		"keeps all while a second of arrivals may wait": {
+			in: input(4, reading(50, 50)), want: 4, hold: policy.HoldLearning,
+		},
+		"keeps all while few long calls last": {
+			in: input(4, reading(1, 0.1)), want: 4, hold: policy.HoldLearning,
 		},
 		"waits for a rate": {
 			in: func() policy.Input {

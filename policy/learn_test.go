@@ -240,3 +240,24 @@ func TestTheRateOfAFailoverSubscriptionIsThatOfItsInstances(t *testing.T) {
 	_, state = policy.Decide(in, policy.State{Capacity: covering(0.9), ReadAt: noon()})
 	require.Equal(t, int8(1), state.Capacity.Surprise, "600/s is far off")
 }
+
+// Replicas without metrics show no capacity until they are busy, and acknowledgements on their way are backlog.
+func TestAnIdlePoolThatDoesNotReportItsTimeIsReducedUntilACapacityIsKnown(t *testing.T) {
+	for name, tt := range map[string]struct{ inTransit, one, most float64 }{
+		"nothing is in transit":                      {0, 60, 4},
+		"acknowledgements are in transit":            {9, 60, 4},
+		"a second of arrivals may wait, so all stay": {180, 19, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlant(10, 180, tt.one)
+			p.covered = 0
+			p.change = func(_ int, in *policy.Input) {
+				messages := p.queue + tt.inTransit
+				in.Reading.Ready, in.Reading.LeastReady = backlog.Known(messages), backlog.Known(messages)
+			}
+			p.run(2 * 3600)
+			require.LessOrEqual(t, float64(p.desired), tt.most)
+			require.GreaterOrEqual(t, float64(p.desired)*tt.one, 180.0)
+		})
+	}
+}

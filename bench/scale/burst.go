@@ -56,14 +56,15 @@ func (b *burst) begin(names []string, now time.Time) {
 	}
 }
 
-// scaled records spec.replicas of a Function.
-func (b *burst) scaled(function string, replicas int, now time.Time) {
+// scaled records spec.replicas of a Function, and returns those before.
+func (b *burst) scaled(function string, replicas int, now time.Time) (before int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.replicas[function] = replicas
+	before, b.replicas[function] = b.replicas[function], replicas
 	if more, counts := b.more[function]; counts && replicas >= more && b.followed[function].IsZero() {
 		b.followed[function] = now
 	}
+	return before
 }
 
 // saw records a policy's decision, of which the first that raises replicas counts.

@@ -8,11 +8,9 @@
 //	go run ./bench/scale -policies 2000 -pods 0 -burst 200 -out bench/out/burst.json
 //
 // The API server, etcd, the HorizontalPodAutoscaler controller and the adapter are real; the adapter has its shipped
-// flags. kube-controller-manager has a higher limit of requests, because its default suffices for some 300
-// HorizontalPodAutoscalers; with -burst it has the default. Package fake replaces Pulsar (10 brokers) and Function
-// Mesh. Each policy has a Function, a StatefulSet, which keeps its replicas, and 10 pods. No kubelet runs the pods:
-// they are Running and Ready, and with -scrape their counters are read too. In each minute a tenth of the policies
-// change: the load by up to a third, or a pod is replaced.
+// flags. Package fake replaces Pulsar (10 brokers) and Function Mesh. Each policy has a Function, a StatefulSet and 10
+// pods, which follow its replicas. No kubelet runs the pods: they are Running and Ready, and with -scrape their counters
+// are read too. In each minute a tenth of the policies change: the load by up to a third, or a pod is replaced.
 //
 //	main.go     flags, the order of things
 //	scene.go    Functions with load, StatefulSets, pods and policies, and their changes

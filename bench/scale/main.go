@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	b := bench{out: out, progress: progress}
 	flags := command.Flags("scale", progress)
 	policies := flags.String("policies", "1000", "numbers of policies to measure, one after another, from 1 to 10000")
-	flags.IntVar(&b.pods, "pods", 10, "pods of each policy, from 0 to 20")
+	flags.IntVar(&b.pods, "pods", 10, "pods of each policy at the start, from 0 to 20; with any, they follow its replicas")
 	flags.BoolVar(&b.scraped, "scrape", false, "give pods an address, so that the adapter reads their counters")
 	flags.StringVar(&b.actuator, "actuator", string(v1alpha1.ActuatorAuto), "spec.actuator of the policies, Auto or "+
 		"Direct: a small machine does not create thousands of HorizontalPodAutoscalers")

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -108,7 +109,7 @@ func (s *scene) createPods(ctx context.Context, function string) error {
 			return err
 		}
 	}
-	return nil
+	return s.scaleSet(ctx, set, replicas)
 }
 
 func (s *scene) createPod(ctx context.Context, set *appsv1.StatefulSet, ordinal int) error {
@@ -124,13 +125,29 @@ func (s *scene) createPod(ctx context.Context, set *appsv1.StatefulSet, ordinal 
 	return nil
 }
 
-// follow makes Functions and their loads follow their replicas.
+// follow makes Functions, their pods and their loads follow their replicas.
 func (s *scene) follow(ctx context.Context, group *errgroup.Group) {
+	changes := make(chan scaled, len(s.names))
 	group.Go(func() error {
 		return fake.FollowFunctions(ctx, s.client, stage.Namespace, 0, func(function string, replicas int) {
 			s.loads[function].Scale(replicas, time.Now())
-			s.burst.scaled(function, replicas, time.Now())
+			select {
+			case changes <- scaled{function, s.burst.scaled(function, replicas, time.Now()), replicas}:
+			case <-ctx.Done():
+			}
 		})
+	})
+	group.Go(func() error {
+		for {
+			select {
+			case one := <-changes:
+				if err := s.scalePods(ctx, one); err != nil && ctx.Err() == nil {
+					return err
+				}
+			case <-ctx.Done():
+				return nil
+			}
+		}
 	})
 	group.Go(func() error { return s.burst.follow(ctx, s) })
 }
@@ -145,7 +162,7 @@ func (s *scene) churn(ctx context.Context) error {
 		if i%2 == 0 || s.bench.pods == 0 {
 			s.loads[s.names[at]].Publish(s.means[at]*(1-swing+2*swing*rand.Float64()), time.Now())
 		} else {
-			err = s.replacePod(ctx, s.names[at], i/2%s.bench.pods)
+			err = s.replacePod(ctx, s.names[at])
 		}
 		if err != nil && ctx.Err() == nil {
 			return err
@@ -154,13 +171,66 @@ func (s *scene) churn(ctx context.Context) error {
 	return nil
 }
 
-func (s *scene) replacePod(ctx context.Context, function string, ordinal int) error {
+// replacePod replaces the pod that stays whatever the number of replicas.
+func (s *scene) replacePod(ctx context.Context, function string) error {
 	set, err := statefulSet(function)
 	if err != nil {
 		return err
 	}
-	if err := s.client.Delete(ctx, pod(set, ordinal, 0), client.GracePeriodSeconds(0)); err != nil {
-		return fmt.Errorf("deleting a pod of %s: %w", function, err)
+	if err := s.deletePod(ctx, set, 0); err != nil {
+		return err
 	}
-	return s.createPod(ctx, set, ordinal)
+	return s.createPod(ctx, set, 0)
+}
+
+// scaled is a change of a Function's replicas.
+type scaled struct {
+	function string
+	from, to int
+}
+
+// scalePods makes a StatefulSet and its pods follow.
+func (s *scene) scalePods(ctx context.Context, change scaled) error {
+	set, err := statefulSet(change.function)
+	if err != nil || s.bench.pods == 0 {
+		return err
+	}
+	if err := s.scaleSet(ctx, set, change.to); err != nil {
+		return err
+	}
+	ordinals := func(scaled int) int { return max(1, s.bench.pods+scaled-replicas) }
+	from, to := ordinals(change.from), ordinals(change.to)
+	for i := from; i < to; i++ {
+		if err := s.createPod(ctx, set, i); err != nil {
+			return err
+		}
+	}
+	for i := from - 1; i >= to; i-- {
+		if err := s.deletePod(ctx, set, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scaleSet writes the replicas of a StatefulSet, all of them ready.
+func (s *scene) scaleSet(ctx context.Context, set *appsv1.StatefulSet, replicas int) error {
+	spec := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	status := client.RawPatch(types.MergePatchType,
+		fmt.Appendf(nil, `{"status":{"replicas":%[1]d,"readyReplicas":%[1]d,"updatedReplicas":%[1]d}}`, replicas))
+	err := s.client.Patch(ctx, set.DeepCopy(), spec)
+	if err == nil {
+		err = s.client.Status().Patch(ctx, set.DeepCopy(), status)
+	}
+	if err != nil {
+		return fmt.Errorf("scaling StatefulSet %s: %w", set.Name, err)
+	}
+	return nil
+}
+
+func (s *scene) deletePod(ctx context.Context, set *appsv1.StatefulSet, ordinal int) error {
+	if err := s.client.Delete(ctx, pod(set, ordinal, 0), client.GracePeriodSeconds(0)); err != nil {
+		return fmt.Errorf("deleting a pod of %s: %w", set.Name, err)
+	}
+	return nil
 }

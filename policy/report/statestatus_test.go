@@ -21,11 +21,14 @@ import (
 func written(t *testing.T, state policy.State) v1alpha1.AutoscalingPolicyStatus {
 	t.Helper()
 	in := input(3, reading(100, 500))
-	decision, _ := policy.Decide(in, policy.State{})
+	decision, _ := policy.Decide(in, known())
 	status := statusOf(v1alpha1.AutoscalingPolicyStatus{}, world(),
 		&decided{Decision: decision, State: state, Reading: in.Reading})
 	return status
 }
+
+// known is a state in which 3 replicas suffice for 500/s.
+func known() policy.State { return policy.State{Arrivals: arrivals(500), Capacity: learned(250)} }
 
 func TestAStatusCarriesTheStateToTheNextProcess(t *testing.T) {
 	state := learnedState(t)
@@ -152,7 +155,7 @@ func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {
 			o.Now = noon().Add(test.after)
 			in := input(3, reading(test.ready, 500))
 			in.Now, in.Reading.Consumers = o.Now, backlog.Known(3)
-			decision, _ := policy.Decide(in, policy.State{})
+			decision, _ := policy.Decide(in, known())
 			state := policy.State{ReadAt: o.Now, Arrivals: arrivals(501), Capacity: learned(100)}
 			after := statusOf(before, o, &decided{Decision: decision, State: state, Reading: in.Reading})
 			require.Equal(t, test.renewed, statusDue(before, after, o.Now))
