@@ -9,8 +9,9 @@
 //
 // The API server, etcd, the HorizontalPodAutoscaler controller and the adapter are real; the adapter has its shipped
 // flags. Package fake replaces Pulsar (10 brokers) and Function Mesh. Each policy has a Function, a StatefulSet and 10
-// pods, which follow its replicas. No kubelet runs the pods: they are Running and Ready, and with -scrape their counters
-// are read too. In each minute a tenth of the policies change: the load by up to a third, or a pod is replaced.
+// pods, which follow its replicas, from minReplicas to twice as many. No kubelet runs the pods: they are Running and
+// Ready, and with -scrape their counters are read too. In each minute a tenth of the policies change: the load by up to
+// a third, or a pod is replaced.
 //
 //	main.go     flags, the order of things
 //	scene.go    Functions with load, StatefulSets, pods and policies, and their changes

@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// replicas of a Function at the start; lowest and highest are means of its load, which need 6 to 12 of them.
+	// replicas of a Function at the start, and its minReplicas: otherwise all would scale down together.
+	// lowest and highest are means of its load, which need 6 to 12 of them.
 	replicas        = 10
 	lowest, highest = 120, 240
 	// changesPerMinute is the share of policies that change in a minute, and swing how far a load changes.
@@ -86,7 +87,7 @@ func (s *scene) create(ctx context.Context, config *rest.Config, scheme *runtime
 	}
 	s.bench.tell("creating %d policies", len(s.names))
 	return fake.Each(ctx, s.names, func(ctx context.Context, name string) error {
-		policy := stage.NewPolicy(name, 1, 2*replicas, time.Minute)
+		policy := stage.NewPolicy(name, replicas, 2*replicas, time.Minute)
 		policy.Spec.Actuator = v1alpha1.Actuator(s.bench.actuator)
 		if err := s.client.Create(ctx, policy); err != nil {
 			return fmt.Errorf("creating policy %s: %w", name, err)
