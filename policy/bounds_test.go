@@ -31,6 +31,18 @@ func TestFrozenReplicasStayWhateverTheBacklogAndTheBounds(t *testing.T) {
 	}
 }
 
+func TestAtMinReplicasTheBoundIsTheReasonWithoutANewAnswerToo(t *testing.T) {
+	in, state := surplusOf(4, 3, 2*time.Minute)
+	in.Spec.MinReplicas = new(int32(4))
+	for name, readAt := range map[string]time.Time{"a new answer": {}, "no new answer": in.Reading.At} {
+		state.ReadAt = readAt
+		decision, _ := policy.Decide(in, state)
+		require.Equal(t, int32(4), decision.Replicas, name)
+		require.Equal(t, policy.CappedByMin, decision.CappedBy, name)
+		require.Nil(t, decision.Hold, name)
+	}
+}
+
 func TestNeverZeroKeepsOneReplica(t *testing.T) {
 	require.Equal(t, -1, wentToZero(func(_ int, in *policy.Input) { in.NeverZero = true }))
 	in := idle(0, 0)

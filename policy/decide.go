@@ -172,7 +172,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 		return current, tried
 	}
 	target, early := worthwhile(in, after, wanted)
-	if target < current && !fresh {
+	if target < current && !fresh && current > in.minReplicas() { // otherwise the bound keeps them
 		target, early = current, "only a new answer from Pulsar removes replicas"
 	}
 	return target, tried.try(Hold{HoldStabilizing, early})
