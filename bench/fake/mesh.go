@@ -52,13 +52,14 @@ func Follow(ctx context.Context, reader client.WithWatch, list client.ObjectList
 }
 
 // FollowFunctions reports changes of the replicas of Functions until ctx ends. After the time that pods take to start
-// it writes the status of each as Function Mesh does.
+// it writes the status of each as Function Mesh does, after what scaled returned, if anything.
 func FollowFunctions(ctx context.Context, writer client.WithWatch, namespace string, start time.Duration,
-	scaled func(function string, replicas int),
+	scaled func(function string, replicas int) (started func(context.Context) error),
 ) error {
 	type change struct {
 		function *unstructured.Unstructured
 		due      time.Time
+		started  func(context.Context) error
 	}
 	const waiting = 10_000 // Functions of the largest benchmark
 	changes := make(chan change, waiting)
@@ -76,9 +77,9 @@ func FollowFunctions(ctx context.Context, writer client.WithWatch, namespace str
 			if err != nil || !now.told || now.wanted == now.reported {
 				return err
 			}
-			scaled(function.GetName(), int(now.wanted))
+			started := scaled(function.GetName(), int(now.wanted))
 			select {
-			case changes <- change{function, time.Now().Add(start)}:
+			case changes <- change{function, time.Now().Add(start), started}:
 			case <-ctx.Done():
 			}
 			return nil
@@ -88,6 +89,11 @@ func FollowFunctions(ctx context.Context, writer client.WithWatch, namespace str
 		for one := range changes {
 			if err := command.Pause(ctx, time.Until(one.due)); err != nil {
 				return nil //nolint:nilerr // the caller has ended it
+			}
+			if one.started != nil {
+				if err := one.started(ctx); err != nil && ctx.Err() == nil {
+					return err
+				}
 			}
 			if err := report(ctx, writer, one.function); err != nil && ctx.Err() == nil {
 				return err

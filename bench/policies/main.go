@@ -140,9 +140,11 @@ func (b bench) measure(ctx context.Context, name string) (r result, err error) {
 		return r, err
 	}
 	group.Go(func() error {
-		return fake.FollowFunctions(watches, kube, stage.Namespace, start, func(function string, replicas int) {
+		scaled := func(function string, replicas int) func(context.Context) error {
 			c.scaled(function, replicas, time.Now())
-		})
+			return nil
+		}
+		return fake.FollowFunctions(watches, kube, stage.Namespace, start, scaled)
 	})
 	group.Go(func() error {
 		return fake.Follow(watches, kube, &autoscalingv2.HorizontalPodAutoscalerList{}, stage.Namespace,

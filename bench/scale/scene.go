@@ -110,7 +110,7 @@ func (s *scene) createPods(ctx context.Context, function string) error {
 			return err
 		}
 	}
-	return s.scaleSet(ctx, set, replicas)
+	return s.reportReady(ctx, set, replicas)
 }
 
 func (s *scene) createPod(ctx context.Context, set *appsv1.StatefulSet, ordinal int) error {
@@ -128,28 +128,12 @@ func (s *scene) createPod(ctx context.Context, set *appsv1.StatefulSet, ordinal 
 
 // follow makes Functions, their pods and their loads follow their replicas.
 func (s *scene) follow(ctx context.Context, group *errgroup.Group) {
-	changes := make(chan scaled, len(s.names))
-	group.Go(func() error {
-		return fake.FollowFunctions(ctx, s.client, stage.Namespace, 0, func(function string, replicas int) {
-			s.loads[function].Scale(replicas, time.Now())
-			select {
-			case changes <- scaled{function, s.burst.scaled(function, replicas, time.Now()), replicas}:
-			case <-ctx.Done():
-			}
-		})
-	})
-	group.Go(func() error {
-		for {
-			select {
-			case one := <-changes:
-				if err := s.scalePods(ctx, one); err != nil && ctx.Err() == nil {
-					return err
-				}
-			case <-ctx.Done():
-				return nil
-			}
-		}
-	})
+	scaled := func(function string, replicas int) func(context.Context) error {
+		s.loads[function].Scale(replicas, time.Now())
+		before := s.burst.scaled(function, replicas, time.Now())
+		return func(ctx context.Context) error { return s.scalePods(ctx, function, before, replicas) }
+	}
+	group.Go(func() error { return fake.FollowFunctions(ctx, s.client, stage.Namespace, 0, scaled) })
 	group.Go(func() error { return s.burst.follow(ctx, s) })
 }
 
@@ -184,23 +168,21 @@ func (s *scene) replacePod(ctx context.Context, function string) error {
 	return s.createPod(ctx, set, 0)
 }
 
-// scaled is a change of a Function's replicas.
-type scaled struct {
-	function string
-	from, to int
-}
-
 // scalePods makes a StatefulSet and its pods follow.
-func (s *scene) scalePods(ctx context.Context, change scaled) error {
-	set, err := statefulSet(change.function)
+func (s *scene) scalePods(ctx context.Context, function string, before, after int) error {
+	set, err := statefulSet(function)
 	if err != nil || s.bench.pods == 0 {
 		return err
 	}
-	if err := s.scaleSet(ctx, set, change.to); err != nil {
+	spec := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, after))
+	if err := s.client.Patch(ctx, set.DeepCopy(), spec); err != nil {
+		return fmt.Errorf("scaling StatefulSet %s: %w", set.Name, err)
+	}
+	if err := s.reportReady(ctx, set, after); err != nil {
 		return err
 	}
 	ordinals := func(scaled int) int { return max(1, s.bench.pods+scaled-replicas) }
-	from, to := ordinals(change.from), ordinals(change.to)
+	from, to := ordinals(before), ordinals(after)
 	for i := from; i < to; i++ {
 		if err := s.createPod(ctx, set, i); err != nil {
 			return err
@@ -214,17 +196,12 @@ func (s *scene) scalePods(ctx context.Context, change scaled) error {
 	return nil
 }
 
-// scaleSet writes the replicas of a StatefulSet, all of them ready.
-func (s *scene) scaleSet(ctx context.Context, set *appsv1.StatefulSet, replicas int) error {
-	spec := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+// reportReady writes the status of a StatefulSet, with all replicas ready.
+func (s *scene) reportReady(ctx context.Context, set *appsv1.StatefulSet, replicas int) error {
 	status := client.RawPatch(types.MergePatchType,
 		fmt.Appendf(nil, `{"status":{"replicas":%[1]d,"readyReplicas":%[1]d,"updatedReplicas":%[1]d}}`, replicas))
-	err := s.client.Patch(ctx, set.DeepCopy(), spec)
-	if err == nil {
-		err = s.client.Status().Patch(ctx, set.DeepCopy(), status)
-	}
-	if err != nil {
-		return fmt.Errorf("scaling StatefulSet %s: %w", set.Name, err)
+	if err := s.client.Status().Patch(ctx, set.DeepCopy(), status); err != nil {
+		return fmt.Errorf("writing the status of StatefulSet %s: %w", set.Name, err)
 	}
 	return nil
 }
