@@ -259,18 +259,19 @@ func (l load) urgent() bool {
 }
 
 // unknownCapacity recommends replicas while no replica has been busy yet. It doubles them when each consumer has more
-// than one message to work on, since each may be stuck on one. What arrives within pendingWork is in calls, or its
-// acknowledgement is on the way: Pulsar's clients send these every 100 ms.
+// than one message to work on, since each may be stuck on one. What arrives within pendingWork, or a quarter of a tight
+// objective, is in calls, or its acknowledgement is on the way: Pulsar's clients send these every 100 ms.
 func unknownCapacity(in Input, arrival, work float64) recommendation {
 	consumers, err := in.Reading.Consumers.LowerBound()
 	idle, known := idling(in, nil)
+	pending := min(pendingWork, LatencyObjective(in.Spec)/4).Seconds()
 	switch {
 	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 &&
 		work > max(consumers, arrival*longBacklog.Seconds()) && (!known || !idle):
 		return recommend(2*in.CurrentReplicas,
 			fmt.Sprintf("%s backlog > %.0fs of %s/s arriving: twice the %d replicas", short(work),
 				longBacklog.Seconds(), short(arrival), in.CurrentReplicas)).withinMessages(work)
-	case work < max(1, arrival*pendingWork.Seconds()) && in.CurrentReplicas > 1:
+	case work < max(1, arrival*pending) && in.CurrentReplicas > 1:
 		fewer := max(1, replicasFor(unknownStep*float64(in.CurrentReplicas)))
 		return recommend(in.CurrentReplicas-fewer,
 			fmt.Sprintf("no message waits at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer,

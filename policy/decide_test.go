@@ -173,6 +173,14 @@ func TestDecide(t *testing.T) {
 		"keeps all while a second of arrivals may wait": {
 			in: input(4, reading(50, 50)), want: 4, hold: policy.HoldLearning,
 		},
+		"keeps all while messages may wait for a quarter of a tight objective": {
+			in: func() policy.Input {
+				in := input(4, reading(25, 50))
+				in.Spec.LatencyObjective.Duration = 2 * time.Second
+				return in
+			}(),
+			want: 4, hold: policy.HoldLearning,
+		},
 		"keeps all while few long calls last": {
 			in: input(4, reading(1, 0.1)), want: 4, hold: policy.HoldLearning,
 		},
