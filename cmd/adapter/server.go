@@ -31,9 +31,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/serving"
 )
 
-// requestTimeout bounds any request to the adapter, /metrics and OpenAPI included. The library's 60 s would let a slow
-// one occupy a worker of the HorizontalPodAutoscaler controller for as long.
-const requestTimeout = 5 * time.Second
+// requestTimeout bounds any request to the adapter, /metrics and OpenAPI included: by default Prometheus waits as long,
+// and a scrape of 10,000 policies on a busy machine takes 4 s. The library's 60 s would let a slow request occupy a
+// worker of the HorizontalPodAutoscaler controller.
+const requestTimeout = 10 * time.Second
 
 type serverConfig struct {
 	Options *Options
