@@ -82,6 +82,8 @@ type testEnv struct {
 	// scaleFails is the error of the next writes of replicas; written are the replicas written.
 	scaleFails error
 	written    []int64
+	// statusTakes is how long a status takes to write, in a bubble of synctest.
+	statusTakes time.Duration
 	// createFails is the error of the next creates.
 	createFails error
 	// applyFails is the error of the next applies, patchFails of patches of anything but policies.
@@ -238,6 +240,7 @@ func (env *testEnv) counting() interceptor.Funcs {
 				return env.scaled(ctx, c, obj, p)
 			}
 			add("patch " + sub)
+			time.Sleep(env.statusTakes)
 			return env.crashing(func() error { return c.SubResource(sub).Patch(ctx, obj, p, opts...) })
 		},
 	}

@@ -31,6 +31,8 @@ type interest struct {
 	matchers map[backlog.Namespace][]types.NamespacedName
 	// priorities other than routinePriority in the queue.
 	priorities map[types.NamespacedName]int
+	// unreported are the policies that are in the queue for their reports alone.
+	unreported map[types.NamespacedName]struct{}
 	queue      priorityqueue.PriorityQueue[reconcile.Request]
 }
 
@@ -42,6 +44,7 @@ func newInterest(store *backlog.Store) *interest {
 		users:      map[backlog.Topic][]types.NamespacedName{},
 		matchers:   map[backlog.Namespace][]types.NamespacedName{},
 		priorities: map[types.NamespacedName]int{},
+		unreported: map[types.NamespacedName]struct{}{},
 	}
 }
 
@@ -107,7 +110,32 @@ const (
 	// routinePriority takes policies with news of their topics, or at their turn, after all that was created or changed,
 	// and after those that exist at the start. Where statuses are written slowly, these would not be reconciled.
 	routinePriority = handler.LowPriority - 1
+	// reportPriority takes policies whose decisions are applied, and whose status is all that is left to write.
+	reportPriority = routinePriority - 1
 )
+
+// begin notes that the policy is reconciled, so that it is in the queue no more.
+func (i *interest) begin(key types.NamespacedName) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.unreported, key)
+}
+
+// addReport enqueues a policy for its report alone.
+func (i *interest) addReport(key types.NamespacedName) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.unreported[key] = struct{}{}
+	i.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(reportPriority)}, reconcile.Request{NamespacedName: key})
+}
+
+// decisionsWait reports whether policies wait in the queue for more than their reports.
+func (i *interest) decisionsWait() bool {
+	i.mu.Lock()
+	queue, reports := i.queue, len(i.unreported)
+	i.mu.Unlock()
+	return queue != nil && queue.Len() > reports
+}
 
 // notify enqueues the policies with the input: a topic, or a pattern by its text.
 func (i *interest) notify(input backlog.Topic) {
@@ -129,6 +157,7 @@ func (i *interest) notify(input backlog.Topic) {
 
 // add enqueues a policy, without blocking. mu is held.
 func (i *interest) add(key types.NamespacedName, after time.Duration) {
+	delete(i.unreported, key)
 	priority, set := i.priorities[key]
 	if !set {
 		priority = routinePriority

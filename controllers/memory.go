@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -39,8 +40,9 @@ type policyMemory struct {
 	followedAt time.Time
 	// pace is how often the last decision needs its topics.
 	pace backlog.Pace
-	// wokeAt is when the controller last wrote replicas to a target at zero.
-	wokeAt time.Time
+	// wokeAt is when the controller last wrote replicas to a target at zero, and dueSince when it left the report to a
+	// later reconcile, zero if it did not.
+	wokeAt, dueSince time.Time
 	// cleanupAttempts counts the attempts to restore after the policy was deleted, and cleanedUpAt is when they ended.
 	cleanupAttempts int
 	cleanedUpAt     time.Time
@@ -63,18 +65,30 @@ func (m *policyMemory) undecided(why error) {
 	m.decided.Store(&decided{m.decided.Load().at, why.Error()})
 }
 
-// woke reports whether the target woke from zero lately. The report waits: where many targets wake at once, all have
-// replicas before the first status. A leader that dies meanwhile leaves replicas that the next one finds.
-func (m *policyMemory) woke(o plan.Observed, actions plan.Actions, result plan.Result,
-	unwritten v1alpha1.AutoscalingPolicyStatus,
-) bool {
+// reportsLater returns the result of a reconcile that leaves the report to a later one; empty if it is written now.
+// Where many targets wake at once, all have replicas before the first status, and while others wait for a decision only
+// half of the workers write reports. A leader that dies meanwhile leaves replicas that the next one finds.
+func (m *policyMemory) reportsLater(o plan.Observed, actions plan.Actions, result plan.Result,
+	status v1alpha1.AutoscalingPolicyStatus, busy bool,
+) string {
+	since := cmp.Or(m.dueSince, o.Now)
+	m.dueSince = time.Time{}
 	if result.ApplyFailed != nil || result.ScaleFailed != nil || result.Violation != nil {
-		return false
+		return ""
 	}
 	if actions.Wakes(o) {
-		m.wokeAt, m.reported = o.Now, m.reported.Woke(unwritten)
+		m.wokeAt = o.Now
 	}
-	return o.Now.Sub(m.wokeAt) < soon
+	if o.Now.Sub(m.wokeAt) < soon {
+		m.reported = m.reported.Unwritten(o.Policy.Status, status)
+		return resultWoken
+	}
+	if !busy || !report.MayWait(o, m.reported, status, since) {
+		return ""
+	}
+	m.dueSince, m.reported = since, m.reported.Unwritten(o.Policy.Status, status)
+	m.decided.Store(&decided{at: o.Now})
+	return resultUnreported
 }
 
 // absentFor is how long the subscription of a missing target stays tracked. Pulsar's function worker deletes and

@@ -27,8 +27,10 @@ const (
 	resultPending = "pending"
 	// resultWoken: replicas were just written to a target at zero, and the report waits.
 	resultWoken = "woken"
-	resultGone  = "gone"
-	resultError = "error"
+	// resultUnreported: decisions about other policies come before the report.
+	resultUnreported = "unreported"
+	resultGone       = "gone"
+	resultError      = "error"
 )
 
 // Results of applies.

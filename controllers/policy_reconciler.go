@@ -42,7 +42,7 @@ type PolicyReconciler struct {
 	observer  observer
 	writers   *writers
 	applier   applier
-	status    statusWriter
+	status    *statusWriter
 }
 
 // ReconcilerConfig configures NewPolicyReconciler; all fields but Pods, Worker and Lease are required.
@@ -101,7 +101,7 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 			suspender:         suspender{client: config.Client, recorder: config.Recorder},
 			seesScaledObjects: func() bool { return config.Targets.Reader.Installed(cluster.KindScaledObject) },
 		},
-		status: statusWriter{client: config.Client, recorder: config.Recorder, metrics: counters},
+		status: &statusWriter{client: config.Client, recorder: config.Recorder, metrics: counters},
 	}, nil
 }
 
@@ -123,12 +123,16 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return reconcile.Result{}, nil
 	case resultSuspending, resultRestoring, resultPending, resultWoken:
 		return reconcile.Result{RequeueAfter: soon, Priority: new(0)}, nil
+	case resultUnreported:
+		r.interest.addReport(request.NamespacedName)
+		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{RequeueAfter: r.config.PollInterval, Priority: new(routinePriority)}, nil
 }
 
 // reconcile returns its result as a label value.
 func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedName) (string, error) {
+	r.interest.begin(key)
 	var cached v1alpha1.AutoscalingPolicy
 	err := r.config.Client.Get(ctx, key, &cached)
 	p := r.memories.latest(&cached)
@@ -193,9 +197,10 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 	}
 	// The status includes failed writes: the existing autoscaler follows the new decision even so.
 	status := report.Status(observed, memory.reported, decision, state, result)
-	if memory.woke(observed, actions, result, status) {
+	busy := r.status.busy() && r.interest.decisionsWait()
+	if under := memory.reportsLater(observed, actions, result, status, busy); under != "" {
 		r.metrics.record(observed, memory, decision, status)
-		return resultWoken, nil
+		return under, nil
 	}
 	err = r.report(ctx, observed, memory, decision, status)
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -57,10 +58,15 @@ type statusWriter struct {
 	client   client.Client
 	recorder events.EventRecorder
 	metrics  *controllerMetrics
+	// writing is the number of statuses that are written now.
+	writing atomic.Int32
 }
 
+// busy reports whether half of the workers write statuses, and the others are needed for decisions that wait.
+func (w *statusWriter) busy() bool { return w.writing.Load() >= workers/2 }
+
 // write writes the status if that is due, records the due events, and returns the updated history.
-func (w statusWriter) write(ctx context.Context, observed plan.Observed, history report.History,
+func (w *statusWriter) write(ctx context.Context, observed plan.Observed, history report.History,
 	after v1alpha1.AutoscalingPolicyStatus,
 ) (report.History, error) {
 	p := observed.Policy
@@ -89,11 +95,13 @@ func (w statusWriter) write(ctx context.Context, observed plan.Observed, history
 // patch writes the difference, without an optimistic lock: only the controller writes this status. The next reconcile
 // handles a change of the spec meanwhile; observedGeneration shows which spec the status is for. It returns the policy
 // that the API server has then.
-func (w statusWriter) patch(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+func (w *statusWriter) patch(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	after v1alpha1.AutoscalingPolicyStatus,
 ) (*v1alpha1.AutoscalingPolicy, error) {
 	written := p.DeepCopy()
 	written.Status = after
+	w.writing.Add(1)
+	defer w.writing.Add(-1)
 	if err := w.client.Status().Patch(ctx, written, client.MergeFrom(p)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return written, nil // deleted meanwhile; its own event follows

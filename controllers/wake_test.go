@@ -5,7 +5,6 @@ package controllers
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -102,69 +100,99 @@ func TestAWakeThatFailsIsReportedAtOnce(t *testing.T) {
 	require.Contains(t, message, "etcd is away")
 }
 
-// manyAtZero are policies with Functions at zero, and the topics of these.
-func manyAtZero(many int) (objects []client.Object, topics []backlog.Topic) {
-	for i := range many {
-		name := fmt.Sprint("fn-", i)
-		p, function := idlePolicy(v1alpha1.ActuatorDirect), idleFunction()
-		p.Name, p.UID, p.Spec.ScaleTargetRef.Name = name, types.UID(name), name
-		function.SetName(name)
-		fixture.Spec(function)["subscriptionName"] = "public/default/resize"
-		fixture.Spec(function)["input"] = map[string]any{"topics": []any{name}}
-		objects = append(objects, p, function)
-		topics = append(topics, backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/" + name})
-	}
-	return append(objects, fixture.ConfigMap()), topics
+// crowd is many policies whose controller runs with its workers and its queue.
+type crowd struct {
+	*testEnv
+
+	topics []backlog.Topic
 }
 
-// TestOfManyThatWakeAllHaveReplicasBeforeTheFirstStatus runs the controller with its workers and its queue.
-func TestOfManyThatWakeAllHaveReplicasBeforeTheFirstStatus(t *testing.T) {
-	const many = 100
-	synctest.Test(t, func(t *testing.T) {
-		objects, topics := manyAtZero(many)
-		env := newTestEnv(t, objects...)
-		env.now, env.recorder.Events = time.Time{}, nil
-		c, err := controller.NewUnmanaged("wake", controller.Options{
-			Reconciler: env.reconciler, MaxConcurrentReconciles: workers, SkipNameValidation: new(true),
-		})
-		require.NoError(t, err)
-		start := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+// newCrowd starts policies as that one, whose Functions have so many replicas, until the end of the test's bubble.
+func newCrowd(t *testing.T, many int, as *v1alpha1.AutoscalingPolicy, replicas int64) *crowd {
+	t.Helper()
+	var objects []client.Object
+	var topics []backlog.Topic
+	for i := range many {
+		p, function := numbered(i)
+		p.Spec.ScalingSpec, fixture.Spec(function)["replicas"] = as.Spec.ScalingSpec, replicas
+		objects = append(objects, p, function)
+		topics = append(topics, backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/" + p.Name})
+	}
+	c := &crowd{newTestEnv(t, append(objects, fixture.ConfigMap())...), topics}
+	c.now, c.recorder.Events = time.Time{}, nil
+	running, err := controller.NewUnmanaged("crowd", controller.Options{
+		Reconciler: c.reconciler, MaxConcurrentReconciles: workers, SkipNameValidation: new(true),
+	})
+	require.NoError(t, err)
+	require.NoError(t, running.Watch(source.Func(
+		func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			for _, object := range objects {
 				if _, ours := object.(*v1alpha1.AutoscalingPolicy); ours {
 					queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 				}
 			}
-			return notifications{interest: env.reconciler.interest}.Start(ctx, queue)
-		}
-		require.NoError(t, c.Watch(source.Func(start)))
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- c.Start(ctx) }()
-		defer func() {
-			stop()
-			require.NoError(t, <-ended)
-		}()
-		synctest.Wait()
-		written := func() []string { // since the last call
-			env.mu.Lock()
-			defer env.mu.Unlock()
-			defer func() { env.writes = nil }()
-			return env.writes
-		}
-		answers := func(waiting, published int64) []string {
-			written()
-			for _, topic := range topics {
-				env.store.Record(topic, fixture.Sample(time.Now(), waiting, published))
-				env.reconciler.Notify(topic)
-			}
-			synctest.Wait()
-			return written()
-		}
-		require.Equal(t, slices.Repeat([]string{"patch status"}, many), answers(0, 10_000))
+			return notifications{interest: c.reconciler.interest}.Start(ctx, queue)
+		})))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- running.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+	synctest.Wait()
+	return c
+}
+
+// written returns the writes since the last call.
+func (c *crowd) written() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer func() { c.writes = nil }()
+	return c.writes
+}
+
+// answers returns what is written after an answer about each topic, but for what waits.
+func (c *crowd) answers(waiting, published int64) []string {
+	c.written()
+	for _, topic := range c.topics {
+		c.store.Record(topic, fixture.Sample(time.Now(), waiting, published))
+		c.reconciler.Notify(topic)
+	}
+	time.Sleep(testInterval / 10)
+	synctest.Wait()
+	return c.written()
+}
+
+func TestOfManyThatWakeAllHaveReplicasBeforeTheFirstStatus(t *testing.T) {
+	const many = 100
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, many, idlePolicy(v1alpha1.ActuatorDirect), 0)
+		require.Equal(t, slices.Repeat([]string{"patch status"}, many), c.answers(0, 10_000))
 		time.Sleep(testInterval / 2)
-		require.Equal(t, slices.Repeat([]string{"scale 1"}, many), answers(500, 10_500))
+		require.Equal(t, slices.Repeat([]string{"scale 1"}, many), c.answers(500, 10_500))
 		time.Sleep(soon)
 		synctest.Wait()
-		require.Equal(t, slices.Repeat([]string{"patch status"}, many), written())
+		require.Equal(t, slices.Repeat([]string{"patch status"}, many), c.written())
+	})
+}
+
+// TestReplicasDoNotWaitForTheStatusesOfOthers: a busy API server takes long for each, and all are written in the end.
+func TestReplicasDoNotWaitForTheStatusesOfOthers(t *testing.T) {
+	const many = 100
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, many, directPolicy(), 3)
+		time.Sleep(time.Second)
+		c.statusTakes = time.Second
+		writes := c.answers(700, 10_000)
+		statuses := func(write string) bool { return write == "patch status" }
+		require.Equal(t, slices.Repeat([]string{"scale 7"}, many), slices.DeleteFunc(writes, statuses))
+		time.Sleep(many * c.statusTakes / workers)
+		synctest.Wait()
+		var all v1alpha1.AutoscalingPolicyList
+		require.NoError(t, c.client.List(t.Context(), &all))
+		for _, p := range all.Items {
+			require.Equal(t, int32(7), *p.Status.DesiredReplicas)
+		}
 	})
 }

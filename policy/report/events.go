@@ -43,8 +43,8 @@ type Event struct {
 type eventHistory struct {
 	// raise is the hold that keeps replicas below what the load needs.
 	raise policy.Hold
-	// woke is the status of a wake until it is reported; nil for none.
-	woke *v1alpha1.AutoscalingPolicyStatus
+	// unwritten is the status that first had the number of the last decision, until one is written; nil for none.
+	unwritten *v1alpha1.AutoscalingPolicyStatus
 	// reported by subject, which is the type of a condition or subjectRaise.
 	reported map[string]reportedProblem
 }
@@ -78,12 +78,12 @@ func Events(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) 
 	var all []Event
 	if from, to, changed := desiredChange(before, after); changed {
 		why := after.Decision
-		if woke := h.events.woke; woke != nil && *woke.DesiredReplicas == to {
-			why = woke.Decision // the last decision holds what that one woke
+		if first := h.events.unwritten; first != nil && *first.DesiredReplicas == to {
+			why = first.Decision // the last decision holds what that one changed
 		}
 		all = append(all, desiredReplicasChanged(from, to, why))
 	}
-	h.events.woke = nil
+	h.events.unwritten = nil
 	if !equality.Semantic.DeepEqual(before.Limits, after.Limits) {
 		all = append(all, limitsChanged(o))
 	}
@@ -107,10 +107,11 @@ func Events(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) 
 	return all, h
 }
 
-// Woke is the history after a wake that a later status reports.
-func (h History) Woke(unwritten v1alpha1.AutoscalingPolicyStatus) History {
-	if unwritten.DesiredReplicas != nil {
-		h.events.woke = &unwritten
+// Unwritten is the history after a status that a later one reports.
+func (h History) Unwritten(before, after v1alpha1.AutoscalingPolicyStatus) History {
+	first := h.events.unwritten
+	if _, to, changed := desiredChange(before, after); changed && (first == nil || *first.DesiredReplicas != to) {
+		h.events.unwritten = &after
 	}
 	return h
 }
