@@ -271,3 +271,33 @@ func TestAStatusOfAClockThatWasAheadIsRenewed(t *testing.T) {
 	r := newReporter(1, statusAt(noon().Add(time.Hour), 0))
 	require.True(t, r.reconcile(0, noon(), statusAt(noon(), 0)))
 }
+
+func TestAStatusMayWaitForOtherDecisionsUnlessItIsReadOrAnswersAChange(t *testing.T) {
+	another := statusAt(noon().Add(pollInterval), 0)
+	another.DesiredReplicas = new(int32(4))
+	limited := statusAt(noon().Add(pollInterval), 0)
+	limited.Decision.CappedBy = "maxReplicas"
+	for name, tt := range map[string]struct {
+		actuator   v1alpha1.Actuator
+		after      v1alpha1.AutoscalingPolicyStatus
+		generation int64
+		waited     time.Duration
+		want       bool
+	}{
+		"another number that the controller writes": {v1alpha1.ActuatorDirect, another, 0, 0, true},
+		"another number that an autoscaler reads":   {v1alpha1.ActuatorHPA, another, 0, 0, false},
+		"another cap of the same number":            {v1alpha1.ActuatorHPA, limited, 0, 0, true},
+		"the answer to a change of the policy":      {v1alpha1.ActuatorDirect, limited, 1, 0, false},
+		"one that waited for almost a minute":       {v1alpha1.ActuatorDirect, another, 0, time.Minute - 1, true},
+		"one that waited for a minute":              {v1alpha1.ActuatorDirect, another, 0, time.Minute, false},
+		"one that is not due": {
+			v1alpha1.ActuatorDirect, statusAt(noon().Add(pollInterval), 0), 0, 0, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newReporter(1, statusAt(noon(), 0)).observed[0]
+			o.Now, o.Actuator.Type, o.Policy.Generation = noon().Add(pollInterval), tt.actuator, tt.generation
+			require.Equal(t, tt.want, report.MayWait(o, report.History{}, tt.after, o.Now.Add(-tt.waited)))
+		})
+	}
+}

@@ -216,7 +216,9 @@ func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 	}
 	steady()
 	for name := range replicas {
-		require.LessOrEqual(t, slices.Max(scene.Mesh.Desired(stage.Namespace, name, time.Time{})), 1, name)
+		for _, desired := range scene.Mesh.Desired(stage.Namespace, name, time.Time{}) { // none if it was always 0
+			require.LessOrEqual(t, desired, 1, name)
+		}
 	}
 }
 
