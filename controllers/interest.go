@@ -110,7 +110,7 @@ const (
 	// routinePriority takes policies with news of their topics, or at their turn, after all that was created or changed,
 	// and after those that exist at the start. Where statuses are written slowly, these would not be reconciled.
 	routinePriority = handler.LowPriority - 1
-	// reportPriority takes policies whose decisions are applied, and whose status is all that is left to write.
+	// reportPriority takes policies after all decisions, if only the status has to be written.
 	reportPriority = routinePriority - 1
 )
 

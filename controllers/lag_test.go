@@ -81,6 +81,11 @@ func numbered(i int) (*v1alpha1.AutoscalingPolicy, *unstructured.Unstructured) {
 	return p, function
 }
 
+// topicOf is the input of a numbered policy's Function.
+func topicOf(policy string) backlog.Topic {
+	return backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/" + policy}
+}
+
 // clients are a cache that the server's watches keep, and the client of a manager that reads from it.
 func (l *laggedPolicies) clients() (cache.Cache, client.Client) {
 	t := l.t
@@ -112,8 +117,7 @@ func (l *laggedPolicies) clients() (cache.Cache, client.Client) {
 // answer records that 700 messages wait in each topic.
 func (l *laggedPolicies) answer() {
 	for _, key := range l.keys {
-		topic := backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/" + key.Name}
-		l.env.store.Record(topic, fixture.Sample(time.Now(), 700, 10_000))
+		l.env.store.Record(topicOf(key.Name), fixture.Sample(time.Now(), 700, 10_000))
 	}
 }
 

@@ -66,8 +66,8 @@ func (m *policyMemory) undecided(why error) {
 }
 
 // reportsLater returns the result of a reconcile that leaves the report to a later one; empty if it is written now.
-// Where many targets wake at once, all have replicas before the first status, and while others wait for a decision only
-// half of the workers write reports. A leader that dies meanwhile leaves replicas that the next one finds.
+// Where many targets wake at once, all have replicas before the first status, and while policies wait for a decision
+// only half of the workers write reports. A leader that dies meanwhile leaves replicas that the next one finds.
 func (m *policyMemory) reportsLater(o plan.Observed, actions plan.Actions, result plan.Result,
 	status v1alpha1.AutoscalingPolicyStatus, busy bool,
 ) string {

@@ -62,7 +62,7 @@ type statusWriter struct {
 	writing atomic.Int32
 }
 
-// busy reports whether half of the workers write statuses, and the others are needed for decisions that wait.
+// busy reports whether half of the workers write statuses. The other half is for decisions.
 func (w *statusWriter) busy() bool { return w.writing.Load() >= workers/2 }
 
 // write writes the status if that is due, records the due events, and returns the updated history.

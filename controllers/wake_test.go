@@ -100,14 +100,15 @@ func TestAWakeThatFailsIsReportedAtOnce(t *testing.T) {
 	require.Contains(t, message, "etcd is away")
 }
 
-// crowd is many policies whose controller runs with its workers and its queue.
+// crowd runs the controller with many policies, its workers and its queue.
 type crowd struct {
 	*testEnv
 
 	topics []backlog.Topic
 }
 
-// newCrowd starts policies as that one, whose Functions have so many replicas, until the end of the test's bubble.
+// newCrowd starts a controller, which stops at the end of the test's bubble. Each policy scales a Function with these
+// replicas as the given policy does.
 func newCrowd(t *testing.T, many int, as *v1alpha1.AutoscalingPolicy, replicas int64) *crowd {
 	t.Helper()
 	var objects []client.Object
@@ -116,7 +117,7 @@ func newCrowd(t *testing.T, many int, as *v1alpha1.AutoscalingPolicy, replicas i
 		p, function := numbered(i)
 		p.Spec.ScalingSpec, fixture.Spec(function)["replicas"] = as.Spec.ScalingSpec, replicas
 		objects = append(objects, p, function)
-		topics = append(topics, backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/" + p.Name})
+		topics = append(topics, topicOf(p.Name))
 	}
 	c := &crowd{newTestEnv(t, append(objects, fixture.ConfigMap())...), topics}
 	c.now, c.recorder.Events = time.Time{}, nil
@@ -152,14 +153,13 @@ func (c *crowd) written() []string {
 	return c.writes
 }
 
-// answers returns what is written after an answer about each topic, but for what waits.
+// answers returns what is written at once after an answer about each topic.
 func (c *crowd) answers(waiting, published int64) []string {
 	c.written()
 	for _, topic := range c.topics {
 		c.store.Record(topic, fixture.Sample(time.Now(), waiting, published))
 		c.reconciler.Notify(topic)
 	}
-	time.Sleep(testInterval / 10)
 	synctest.Wait()
 	return c.written()
 }
@@ -187,12 +187,12 @@ func TestReplicasDoNotWaitForTheStatusesOfOthers(t *testing.T) {
 		writes := c.answers(700, 10_000)
 		statuses := func(write string) bool { return write == "patch status" }
 		require.Equal(t, slices.Repeat([]string{"scale 7"}, many), slices.DeleteFunc(writes, statuses))
-		time.Sleep(many * c.statusTakes / workers)
+		time.Sleep(2 * many * c.statusTakes / workers) // some have a second status meanwhile, with their new replicas
 		synctest.Wait()
 		var all v1alpha1.AutoscalingPolicyList
 		require.NoError(t, c.client.List(t.Context(), &all))
 		for _, p := range all.Items {
-			require.Equal(t, int32(7), *p.Status.DesiredReplicas)
+			require.Equal(t, new(int32(7)), p.Status.DesiredReplicas)
 		}
 	})
 }
