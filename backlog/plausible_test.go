@@ -100,6 +100,25 @@ func TestCheckPlausible(t *testing.T) {
 	}
 }
 
+func TestCountersThatStopNeedASecondAnswerOnce(t *testing.T) {
+	store := newStore(t)
+	store.Track("me", backlog.NewSubscription(cluster(), function, orders))
+	few := func(published int64) part { return part{published: published, delivered: published, consumers: []string{"a"}} }
+	answer := func(second int, published int64) backlog.TopicSample {
+		return partitioned(second, backlog.Full, few(published), few(published))
+	}
+	for i := range 6 {
+		store.Record(topic(orders), answer(10*i, 4*int64(i)))
+	}
+	feed := store.Feed(false)
+
+	err := feed.CheckPlausible(topic(orders), answer(60, 20), nil)
+	require.ErrorIs(t, err, backlog.ErrImplausible)
+	require.ErrorContains(t, err, "msgInCounter grew by 0, and recently at least 8 were published in that time")
+	store.Record(topic(orders), answer(60, 20))
+	require.NoError(t, feed.CheckPlausible(topic(orders), answer(70, 20), nil), "a pause was accepted")
+}
+
 func TestCheckSecond(t *testing.T) {
 	good := partitioned(60, backlog.Full, busyPartition(6), busyPartition(6))
 	leap := func(second int, published int64) backlog.TopicSample {

@@ -105,7 +105,6 @@ func newSubject(t *testing.T, name string, m mode) *subject {
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Function, err = s.AddFunction(ctx, config)
 	require.NoError(t, err)
-	require.NoError(t, s.Client.Create(ctx, policy(name)))
 	var publishing errgroup.Group
 	s.begun = time.Now()
 	publishing.Go(func() error { return s.Publish(ctx, load.Constant(arriving)) })
@@ -114,6 +113,12 @@ func newSubject(t *testing.T, name string, m mode) *subject {
 		require.NoError(t, publishing.Wait())
 		require.NoError(t, s.Remove(context.WithoutCancel(t.Context())))
 	})
+	// A pause that the adapter has seen would make the counters of a cache plausible.
+	s.Await(t, "messages before its policy", func(context.Context) (bool, string, error) {
+		processed, _ := s.Score.Totals()
+		return processed > 0, fmt.Sprint(processed), nil
+	})
+	require.NoError(t, s.Client.Create(ctx, policy(name)))
 	return s
 }
 
