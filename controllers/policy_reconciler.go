@@ -127,7 +127,8 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		r.interest.addReport(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{RequeueAfter: r.config.PollInterval, Priority: new(routinePriority)}, nil
+	// The next answer usually comes before, and then nothing else is due.
+	return reconcile.Result{RequeueAfter: r.config.PollInterval * 3 / 2, Priority: new(routinePriority)}, nil
 }
 
 // reconcile returns its result as a label value.
