@@ -165,7 +165,8 @@ func (s *scene) followFunctionMesh(t *testing.T, w *walker) {
 			"3. Look before it scales": func(t *testing.T, output string) {
 				require.Regexp(t, `(?s)condition met.*NAME .*DESIRED.*resize .*Recommend`, output)
 			},
-			"4. Let it scale": func(t *testing.T, _ string) {
+			"4. Let it scale": func(t *testing.T, output string) {
+				require.Regexp(t, `(?s)condition met.*pap-resize-`, output)
 				s.awaitReplicas(t, f, leastReplicas, maxReplicas)
 				endLoad()
 			},
