@@ -99,7 +99,7 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 		wakes := s.watches > 0 && c.Pace.Wakes() && !existing.pace.Wakes() // its partitions are needed
 		existing.unwanted, existing.pace, existing.tenants = false, c.Pace, c.Tenants
 		if !c.Pace.Wakes() {
-			s.unwatch(existing)
+			s.unwatch(existing, nil)
 		}
 		s.advance(existing, now)
 		if c.Soon || wakes {
@@ -136,7 +136,7 @@ func (s *schedule) waitOf(one *slot) time.Duration {
 
 // drop removes a job that is no longer wanted, at once or when its fetch has ended.
 func (s *schedule) drop(one *slot) {
-	s.unwatch(one)
+	s.unwatch(one, nil)
 	if one.state != onTimeline {
 		one.unwanted, one.rerun = true, false
 		if one.stop != nil {

@@ -75,11 +75,8 @@ func (s *schedule) follow(topic backlog.Job, sample backlog.TopicSample, now tim
 	for _, p := range sample.Partitions {
 		exist[watchJob(one.job, p.Index)] = watching{}
 	}
-	for j := range one.watched {
-		if _, exists := exist[j]; !exists && sample.Incomplete == nil {
-			delete(one.watched, j)
-			s.drop(s.slots[j])
-		}
+	if sample.Incomplete == nil {
+		s.unwatch(one, exist)
 	}
 	if one.watched == nil {
 		one.watched = watched{}
@@ -97,12 +94,18 @@ func (s *schedule) follow(topic backlog.Job, sample backlog.TopicSample, now tim
 	}
 }
 
-// unwatch drops the jobs of a topic that needs none.
-func (s *schedule) unwatch(one *slot) {
+// unwatch drops the jobs of a topic that it does not need. One that is the job of another topic now stays, since a
+// partition may be tracked beside its topic.
+func (s *schedule) unwatch(one *slot, needed watched) {
 	for j := range one.watched {
-		s.drop(s.slots[j])
+		if _, needs := needed[j]; needs {
+			continue
+		}
+		delete(one.watched, j)
+		if job := s.slots[j]; job != nil && job.topic == one {
+			s.drop(job)
+		}
 	}
-	one.watched = nil
 }
 
 // watching records whether a job sees new messages, and makes its topic due, after a message in its turn.

@@ -337,10 +337,40 @@ func TestPartitionsAreWatchedSingly(t *testing.T) {
 	})
 }
 
+func TestAPartitionMayBeWatchedBesideItsTopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, watcher := newStore(t), newFakeWatcher()
+		partition := orders + "-partition-0"
+		source := &partitioned{fakeSource: newFakeSource(), indexes: []int{0}, single: partition}
+		both := func(pace backlog.Pace) { store.Track("shop/a", atZero(pace, orders, partition)) }
+		both(backlog.Waking)
+		watching(t, store, source, watcher, func() {
+			pass(time.Second)
+			require.Equal(t, []string{partition}, watcher.watched())
+			watcher.end(partition, true)
+			pass(time.Second)
+			both(backlog.Usual)
+			pass(time.Minute)
+			require.Empty(t, watcher.watched())
+
+			both(backlog.Waking)
+			pass(11 * time.Second)
+			store.Track("shop/a", atZero(backlog.Waking, partition))
+			pass(11 * time.Second)
+			require.Equal(t, []string{partition}, watcher.watched(), "the topic is gone, and the partition is not")
+			store.Untrack("shop/a")
+			pass(time.Second)
+			require.Empty(t, watcher.watched())
+		})
+	})
+}
+
 // partitioned is a source of a topic with these partitions.
 type partitioned struct {
 	*fakeSource
 
+	// single is a topic without partitions.
+	single string
 	// of the answers, guarded by mu of fakeSource.
 	indexes    []int
 	incomplete error
@@ -356,6 +386,9 @@ func (p *partitioned) Fetch(ctx context.Context, t backlog.Topic, request backlo
 	backlog.TopicSample, error,
 ) {
 	sample, err := p.fakeSource.Fetch(ctx, t, request)
+	if t.Name == p.single {
+		return sample, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one := sample.Partitions[0]
