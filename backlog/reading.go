@@ -129,7 +129,7 @@ func (r Reading) plus(other Reading) Reading {
 	sum.Total, sum.Ready, sum.Delayed = r.Total.plus(other.Total), r.Ready.plus(other.Ready), r.Delayed.plus(other.Delayed)
 	sum.Unacked, sum.Undispatched = r.Unacked.plus(other.Unacked), r.Undispatched.plus(other.Undispatched)
 	sum.InReplay, sum.Bytes = r.InReplay.plus(other.InReplay), r.Bytes.plus(other.Bytes)
-	sum.OldestAge = r.OldestAge.larger(other.OldestAge)
+	sum.OldestAge, sum.OldestAt = r.oldest(other)
 	sum.Unconfirmed += other.Unconfirmed
 	sum.GrowthRate = r.GrowthRate.plus(other.GrowthRate)
 	sum.PublishRate = r.PublishRate.plus(other.PublishRate)
@@ -153,9 +153,6 @@ func (r Reading) plus(other Reading) Reading {
 	if other.ExactAt.Before(r.ExactAt) {
 		sum.ExactAt = other.ExactAt
 	}
-	if other.OldestAt.Before(r.OldestAt) {
-		sum.OldestAt = other.OldestAt
-	}
 	one, another := r.Type.with(other.Type)
 	sum.Type, sum.OtherType = one, cmp.Or(another, r.OtherType, other.OtherType)
 	sum.PushRefused = cmp.Or(r.PushRefused, other.PushRefused)
@@ -165,6 +162,25 @@ func (r Reading) plus(other Reading) Reading {
 	sum.consumers = r.consumers.plus(other.consumers)
 	sum.countConsumers()
 	return sum
+}
+
+// oldest is the age of the message that was published first, and the time of this age. If one of the ages is unknown,
+// so is the result, at the earlier time.
+func (r Reading) oldest(other Reading) (age Measurement, at time.Time) {
+	first, second := r, other
+	if other.OldestAt.Before(r.OldestAt) {
+		first, second = other, r
+	}
+	one, err := first.OldestAge.Value()
+	two, unknown := second.OldestAge.Value()
+	switch apart := second.OldestAt.Sub(first.OldestAt).Seconds(); {
+	case err != nil, unknown != nil:
+		return first.OldestAge.larger(second.OldestAge), first.OldestAt
+	case two > 0 && (one == 0 || two-one > apart):
+		return second.OldestAge, second.OldestAt
+	default:
+		return first.OldestAge, first.OldestAt
+	}
 }
 
 // PartitionReading is the state of one partition of a subscription.

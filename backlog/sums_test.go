@@ -84,6 +84,54 @@ func TestASumKnowsConsumersOnlyIfAllTopicsDo(t *testing.T) {
 	}
 }
 
+func TestASumHasTheAgeAndTimeOfOneMessage(t *testing.T) {
+	all := backlog.Full | backlog.Age
+	stuck, held := part{backlog: 1, oldest: 10}, part{backlog: 1}
+	tests := map[string]struct {
+		orders, returns []backlog.TopicSample
+		age             float64
+		at              int
+	}{
+		"beside an empty topic that was read later": {
+			[]backlog.TopicSample{partitioned(60, all, stuck)}, []backlog.TopicSample{partitioned(64, all, part{})}, 50, 60,
+		},
+		"beside an empty topic that was read before": {
+			[]backlog.TopicSample{partitioned(60, all, stuck)}, []backlog.TopicSample{partitioned(54, all, part{})}, 50, 60,
+		},
+		"of the message that was published first, though its age is older": {
+			[]backlog.TopicSample{partitioned(30, all, stuck), partitioned(60, backlog.Full, held)},
+			[]backlog.TopicSample{partitioned(60, all, part{backlog: 1, oldest: 20})},
+			20, 30,
+		},
+		"of the message that was published first, read last": {
+			[]backlog.TopicSample{partitioned(60, all, stuck)},
+			[]backlog.TopicSample{partitioned(54, all, part{backlog: 1, oldest: 20})},
+			50, 60,
+		},
+		"of none at the time that is older": {
+			[]backlog.TopicSample{partitioned(60, all, part{})}, []backlog.TopicSample{partitioned(54, all, part{})}, 0, 54,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, topics := range [][]string{{orders, returns}, {returns, orders}} {
+				store := newStore(t)
+				subscription := backlog.NewSubscription(cluster(), function, topics...)
+				store.Track("me", subscription)
+				for topicName, answers := range map[string][]backlog.TopicSample{orders: test.orders, returns: test.returns} {
+					for _, sample := range answers {
+						store.Record(topic(topicName), sample)
+					}
+				}
+				r, err := store.Read(subscription, second(64))
+				require.NoError(t, err)
+				require.InDelta(t, test.age, known(t, r.OldestAge), 0)
+				require.Equal(t, second(test.at), r.OldestAt)
+			}
+		})
+	}
+}
+
 func TestASumReportsTopicsOfAnotherType(t *testing.T) {
 	tests := map[string]struct {
 		orders, returns backlog.SubscriptionType
