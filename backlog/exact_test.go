@@ -43,3 +43,23 @@ func TestAnExactCountHoldsUntilSomethingIsPublishedOnAnyTopic(t *testing.T) {
 	record("b", 60, Slim, 0)
 	require.Zero(t, exactAt(60), "a topic that was loaded again has to be counted again")
 }
+
+func TestAnExactCountEndsWithAnotherBacklog(t *testing.T) {
+	store, err := NewStore(10*time.Second, time.Minute)
+	require.NoError(t, err)
+	topic, subscription := Topic{Name: "persistent://public/default/a"}, NewSubscription(Cluster{}, "s", "a")
+	store.Track("me", subscription)
+	at := func(second int) time.Time { return midday().Add(time.Duration(second) * time.Second) }
+	for i, detail := range []Detail{Full, Consumers | Precise, Consumers, Consumers} {
+		entries := []int64{5000, 5000, 5000, 0}[i]
+		store.Record(topic, TopicSample{At: at(10 * i), Detail: detail, Partitions: []PartitionSample{{
+			Index: NotPartitioned, PublishedMessages: 5000, Subscriptions: []SubscriptionSample{{
+				Name: "s", BacklogEntries: entries, DeliveredMessages: 5000 - entries,
+			}},
+		}}})
+		reading, err := store.Read(subscription, at(10*i))
+		require.NoError(t, err)
+		require.Equal(t, i == 1 || i == 2, !reading.ExactAt.IsZero(), "answer %d", i)
+	}
+	require.True(t, store.Feed(false).NextRequest(topic, at(40)).Detail.Has(Precise))
+}

@@ -78,7 +78,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 			continue // a missing partition may have it
 		}
 		meanBatch := t.batches.mean(backlogEntries(on))
-		state.recordExact(sample, moved)
+		state.recordExact(sample, on, moved)
 		state.record(sample, on, pairs, meanBatch)
 		if forget {
 			state.forgetConsumers()
@@ -171,7 +171,8 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 }
 
 // recordExact records how the answer counted. The history must not include the answer yet.
-func (s *subscriptionState) recordExact(sample TopicSample, moved bool) {
+func (s *subscriptionState) recordExact(sample TopicSample, answer []*SubscriptionSample, moved bool) {
+	moved = moved || len(s.history.points) > 0 && s.history.last().total != backlogEntries(answer)
 	exact := sample.Detail.Has(Precise) && sample.Incomplete == nil
 	s.precise = exact && (s.precise || s.hasBacklog())
 	switch {
