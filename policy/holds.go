@@ -73,12 +73,17 @@ func (t trial) tryUp(in Input, state State) trial {
 }
 
 // atCapacity reports whether replicas process about as much as they can, by their busy time, or else by their capacity.
+// All of them count if the number of consumers is unknown.
 func atCapacity(in Input, c *LearnedCapacity) bool {
 	if busy, timed := busyShare(in.Reading); timed {
 		return busy >= saturatedShare*c.coverage()
 	}
+	consumers, unknown := in.Reading.Consumers.Value()
+	if unknown != nil {
+		consumers = float64(in.CurrentReplicas)
+	}
 	processed, err := processRate(in.Reading)
-	return err == nil && c != nil && processed >= max(1, in.consumers())*fullShare*c.MessagesPerSecond
+	return err == nil && c != nil && processed >= max(1, consumers)*fullShare*c.MessagesPerSecond
 }
 
 // receiving reports whether replicas receive about as many messages as they process.

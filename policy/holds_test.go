@@ -91,6 +91,10 @@ func TestHolds(t *testing.T) {
 		"up: dispatch is throttled": {more, 0, changed(func(in *policy.Input) {
 			in.Reading.Throttled, in.Reading.ProcessRate = true, backlog.Known(200)
 		}), 0, policy.HoldDispatchLimited, "a dispatch rate limit", formula},
+		"up: dispatch is throttled, and who consumes is unknown": {more, 0, changed(func(in *policy.Input) {
+			in.Reading.Throttled, in.Reading.ProcessRate = true, backlog.Known(200)
+			in.Reading.Consumers = backlog.Unknown(backlog.ErrNotRequested)
+		}), 0, policy.HoldDispatchLimited, "a dispatch rate limit", formula},
 		"up for a backlog: one of four crashes":         {340, 30_000, crashes, 0, policy.HoldNotStarting, crashed, up[:4]},
 		"up for a backlog of few arrivals: one crashes": {fewer, 30_000, crashes, 0, policy.HoldNotStarting, crashed, up[:4]},
 		"up for arrivals and a backlog: one crashes":    {more, 300_000, crashes, 1, policy.HoldNotStarting, crashed, up[:4]},

@@ -172,11 +172,12 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 		return p // no new replica consumes, so the pool is idle for another reason: a reading covers a whole window
 	case !saturated, keepsUp(in, state.Arrivals, now.Processed), complete && !telling: // no need, or too few to compare
 		return p.none()
-	case complete, late && telling:
-		return p.rebase(in, now, complete).judge(in, now)
-	default:
-		return p.rebase(in, now, complete)
 	}
+	after := p.rebase(in, now, complete)
+	if !complete && (!late || !telling || after.Reference != p.Reference) {
+		return after
+	}
+	return after.judge(in, now)
 }
 
 // slowedDown compares with the current replicas if the pool became slower: with work throughout, and no fewer replicas

@@ -115,6 +115,18 @@ func TestAScaleUpIsVerified(t *testing.T) {
 			p.Most = policy.Output{}
 			require.Equal(t, verifying(), p)
 		}},
+		"without doubt if those that consume late do what they should": {verifying(), 18, func(poll int) policy.Input {
+			consume, processed := 5.0, 500.0
+			if poll > 16 {
+				consume, processed = 7, 700
+			}
+			in := capped(doing(10, processed, poll))
+			in.Reading.Consumers = backlog.Known(consume)
+			return in
+		}, func(t *testing.T, p policy.Plateau) {
+			require.Equal(t, pool(7, 700), p.Reference)
+			require.False(t, p.Doubtful)
+		}},
 		"against the slower ones if each became slower before the new ones consume": {
 			verifying(), 2,
 			func(poll int) policy.Input {
