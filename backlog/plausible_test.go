@@ -103,7 +103,9 @@ func TestCheckPlausible(t *testing.T) {
 func TestCountersThatStopNeedASecondAnswerOnce(t *testing.T) {
 	store := newStore(t)
 	store.Track("me", backlog.NewSubscription(cluster(), function, orders))
-	few := func(published int64) part { return part{published: published, delivered: published, consumers: []string{"a"}} }
+	few := func(published int64) part {
+		return part{published: published, delivered: published, consumers: []string{"a"}}
+	}
 	answer := func(second int, published int64) backlog.TopicSample {
 		return partitioned(second, backlog.Full, few(published), few(published))
 	}

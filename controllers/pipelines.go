@@ -96,6 +96,15 @@ func (p *pipelines) upstream(key types.NamespacedName, consumed backlog.Subscrip
 	return sum
 }
 
+// unknown records that it is not known what a policy's Function publishes.
+func (p *pipelines) unknown(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if to, publishes := p.outputs[key]; publishes {
+		p.outlooks[to][key] = nil
+	}
+}
+
 func (p *pipelines) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

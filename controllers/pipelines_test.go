@@ -4,11 +4,13 @@
 package controllers
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -74,6 +76,10 @@ func TestWhatAFunctionPublishesIsUnknown(t *testing.T) {
 		"after a reconcile without a decision": func(p *pipelines, first types.NamespacedName) {
 			p.publishes(first, publisher(piped), nil)
 		},
+		"while its policy cannot be observed": func(p *pipelines, first types.NamespacedName) {
+			p.unknown(first)
+			p.unknown(key("media", "other"))
+		},
 		"once its policy is deleted": func(p *pipelines, first types.NamespacedName) { p.forget(first) },
 		"once it publishes to another topic": func(p *pipelines, first types.NamespacedName) {
 			p.publishes(first, publisher("persistent://public/default/moved"), processing(10, 50))
@@ -131,9 +137,11 @@ func TestAReconcilePassesOnWhatFunctionsPublish(t *testing.T) {
 	env.answerPartitions(backlog.Shared, 150)
 	env.reconcile()
 	next := backlog.NewSubscription(fixture.Cluster(), "next", piped)
-	got := env.reconciler.pipelines.upstream(key(fixture.Namespace, "next"), next)
-	require.NotNil(t, got)
-	require.InDelta(t, 10, got.Processed, 0.1)
+	published := func() *policy.Outlook {
+		return env.reconciler.pipelines.upstream(key(fixture.Namespace, "next"), next)
+	}
+	require.NotNil(t, published())
+	require.InDelta(t, 10, published().Processed, 0.1)
 
 	before := publisher(fixture.Topic)
 	env.reconciler.pipelines.publishes(key(fixture.Namespace, "before"), before, processing(10, 50))
@@ -142,7 +150,15 @@ func TestAReconcilePassesOnWhatFunctionsPublish(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, processing(10, 50).Outlook, plan.Input(observed).Upstream)
 
+	env.readFails = errors.New("the API server does not answer")
+	_, err = env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+	require.ErrorIs(t, err, env.readFails)
+	require.Nil(t, published(), "an outlook ends, and the consumers' replicas with it")
+	env.readFails = nil
+	env.reconcile()
+	require.NotNil(t, published())
+
 	require.NoError(t, env.client.Delete(t.Context(), env.policy()))
 	env.reconcile()
-	require.Nil(t, env.reconciler.pipelines.upstream(key(fixture.Namespace, "next"), next))
+	require.Nil(t, published())
 }

@@ -163,6 +163,7 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 	defer func() { memory.history = observed.History }()
 	if err != nil {
 		memory.undecided(err)
+		r.pipelines.unknown(client.ObjectKeyFromObject(p))
 		if errors.Is(err, target.ErrPending) {
 			return resultPending, nil
 		}
