@@ -41,7 +41,7 @@ func At(spec v1alpha1.AutoscalingPolicySpec, now time.Time) (*v1alpha1.Limits, e
 	return &limits, nil
 }
 
-// isActive reports whether the last time of the schedule is a start: the next one is an end then.
+// isActive reports whether there was no end since the last start.
 func isActive(s v1alpha1.Schedule, now time.Time) (bool, error) {
 	zone, err := time.LoadLocation(s.TimeZone)
 	if err != nil {
@@ -50,26 +50,46 @@ func isActive(s v1alpha1.Schedule, now time.Time) (bool, error) {
 	local := now.In(zone)
 	// What the clock shows, as if it were UTC: no start or end is left out where clocks are set forward.
 	clock := time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), local.Second(), 0, time.UTC)
-	start, err := next("start", s.Start, clock)
+	starts, err := parse("start", s.Start, clock)
 	if err != nil {
 		return false, err
 	}
-	end, err := next("end", s.End, clock)
+	ends, err := parse("end", s.End, clock)
 	if err != nil {
 		return false, err
 	}
-	return end.Before(start), nil
+	start, started := last(starts, clock)
+	return started && ends.Next(start).After(clock), nil
 }
 
-// next is the first time of a cron expression after a time.
-func next(field string, expression v1alpha1.CronExpression, after time.Time) (time.Time, error) {
+// parse returns the times of a cron expression, of which there is one after now.
+func parse(field string, expression v1alpha1.CronExpression, now time.Time) (cron.Schedule, error) {
 	times, err := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(string(expression))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%s %q is no cron expression of five fields, correct it: %w", field, expression, err)
+		return nil, fmt.Errorf("%s %q is no cron expression of five fields, correct it: %w", field, expression, err)
 	}
-	at := times.Next(after)
-	if at.IsZero() {
-		return at, fmt.Errorf("%s %q is no day of the next five years, correct it", field, expression)
+	if times.Next(now).IsZero() {
+		return nil, fmt.Errorf("%s %q is no day of the next five years, correct it", field, expression)
 	}
-	return at, nil
+	return times, nil
+}
+
+// last is the last of the times that is not after now, within the five years for which cron looks ahead.
+func last(times cron.Schedule, now time.Time) (at time.Time, found bool) {
+	isPast := func(after time.Time) bool {
+		next := times.Next(after)
+		return !next.IsZero() && !next.After(now)
+	}
+	before, after := now.AddDate(-5, 0, 0), now
+	if !isPast(before) {
+		return time.Time{}, false
+	}
+	for after.Sub(before) > time.Minute { // the times are full minutes
+		if middle := before.Add(after.Sub(before) / 2); isPast(middle) {
+			before = middle
+		} else {
+			after = middle
+		}
+	}
+	return times.Next(before), true
 }
