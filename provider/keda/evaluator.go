@@ -75,7 +75,7 @@ func (e *evaluator) observe(t Trigger, now time.Time) observed {
 		}
 	default:
 		o.reading, o.noReading = e.config.Signals.Read(t.Subject, now)
-		if t.Strategy == v1alpha1.StrategyUtilization || lost(o) { // expensive, and only needed here
+		if t.Strategy == v1alpha1.StrategyUtilization || mayStart(t, o) { // expensive, and only needed here
 			o.replicas, o.noReplicas = e.config.ScaledObjects.Replicas(t.Object)
 		}
 	}
@@ -227,7 +227,7 @@ func (s *Sample) follow(o observed) error {
 }
 
 func (s *Sample) measure(t Trigger, o observed) error {
-	if o.noReplicas == nil && o.replicas == 0 && (lost(o) || readyInPart(o.reading, t.ActivationMessages)) {
+	if mayStart(t, o) && o.noReplicas == nil && o.replicas == 0 {
 		// Messages published before a replica recreates the subscription would be lost, so one replica is requested. One
 		// replica starts with the known topics; the others may need more.
 		s.Value, s.Active = s.Spec.Target, true
@@ -253,6 +253,11 @@ func (s *Sample) measure(t Trigger, o observed) error {
 		return response.Errorf(response.Unknown, "%s of %s: %s", s.Spec.Metric, t.Subject.describe(), err)
 	}
 	return nil
+}
+
+// mayStart reports whether a part of what there is to read is enough to start the first replica.
+func mayStart(t Trigger, o observed) bool {
+	return lost(o) || readyInPart(o.reading, t.ActivationMessages)
 }
 
 // lost reports whether the subscription does not exist on a topic, by a fresh response of Pulsar.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
@@ -70,6 +71,32 @@ func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
 			require.Equal(t, test.value, got.GetMetricValueFloat())
 			require.Equal(t, test.active, is.GetResult())
 		})
+	}
+}
+
+func TestAPartOfTheTopicsNeverLowersReplicas(t *testing.T) {
+	for name, test := range map[string]struct {
+		replicas *int32
+		value    float64
+		code     codes.Code
+	}{
+		"six replicas":         {new(int32(6)), 600, codes.OK},
+		"no replica":           {new(int32(0)), 100, codes.OK},
+		"the replicas unknown": {nil, 0, codes.Unavailable},
+	} {
+		for _, threshold := range []string{"messagesPerReplica", "messagesPerSecondPerReplica"} {
+			t.Run(name+", "+threshold, func(t *testing.T) {
+				env := newEnvironment()
+				s := env.server(t)
+				env.readings[topicSubject()] = fixture.Partial(reading(noon()), backlog.ErrForbidden)
+				if test.replicas != nil {
+					env.replicas[scaledObject()] = *test.replicas
+				}
+				got, err := value(t, s, ref("topic", "orders", "subscription", "resize", threshold, "100"))
+				require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
+				require.Equal(t, test.value, got.GetMetricValueFloat())
+			})
+		}
 	}
 }
 
