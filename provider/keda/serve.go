@@ -164,17 +164,18 @@ type TLSFiles struct{ Certificate, Key, ClientCA string }
 // Read reads the files.
 func (f TLSFiles) Read() (TLSContent, error) {
 	content := TLSContent{VerifyClients: f.ClientCA != ""}
-	for path, to := range map[string]*[]byte{
-		f.Certificate: &content.Certificate, f.Key: &content.Key, f.ClientCA: &content.ClientCA,
-	} {
-		if path == "" {
+	for _, file := range []struct {
+		path string
+		to   *[]byte
+	}{{f.Certificate, &content.Certificate}, {f.Key, &content.Key}, {f.ClientCA, &content.ClientCA}} {
+		if file.path == "" {
 			continue
 		}
-		read, err := os.ReadFile(path)
+		read, err := os.ReadFile(file.path)
 		if err != nil {
 			return TLSContent{}, err
 		}
-		*to = read
+		*file.to = read
 	}
 	return content, nil
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,6 +66,14 @@ func (s *servedScaler) call(t *testing.T, config *tls.Config) error {
 	t.Helper()
 	_, err := pb.NewExternalScalerClient(s.dial(t, config)).IsActive(soon(t), ref("policy", "resize"))
 	return err
+}
+
+func TestOneFileMayHaveCertificateAndKey(t *testing.T) {
+	certificate, key := issue(t, newAuthority(t, "one"))
+	path := filepath.Join(t.TempDir(), "tls.pem")
+	require.NoError(t, os.WriteFile(path, slices.Concat(certificate, key), 0o600))
+	_, err := load(TLSFiles{Certificate: path, Key: path}.Read)
+	require.NoError(t, err)
 }
 
 func TestTLSFollowsItsFiles(t *testing.T) {
