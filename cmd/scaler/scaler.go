@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -78,7 +77,6 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	if err != nil {
 		return err
 	}
-	p.AllowedPulsarHosts = slices.Concat(p.AllowedPulsarHosts, named.Hosts())
 	s.reading, err = informer.Setup(ctx, s.manager, informer.Config{
 		Store: store, PollInterval: p.PollInterval, Targets: p.Targets(worker),
 		Namespaces: s.options.Kube.WatchNamespaces, Lease: lease, Clock: time.Now,

@@ -26,6 +26,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // bareAPIServer is a Kubernetes API without the scaler's kinds, and without any Lease.
@@ -183,14 +185,16 @@ func TestAConnectionSendsItsTokenToPulsar(t *testing.T) {
 	}))
 	t.Cleanup(guarded.Close)
 	dir := t.TempDir()
-	token, file := filepath.Join(dir, "token"), filepath.Join(dir, "connections.yaml")
+	token, own := filepath.Join(dir, "token"), filepath.Join(dir, "own")
+	file := filepath.Join(dir, "connections.yaml")
 	require.NoError(t, os.WriteFile(token, []byte("hunter2"), 0o600))
+	require.NoError(t, os.WriteFile(own, []byte("of the scaler"), 0o600))
 	require.NoError(t,
 		os.WriteFile(file,
 			fmt.Appendf(nil, "connections: [{name: east, adminURL: %q, tokenFile: %q, namespaces: [media]}]", guarded.URL,
 				token), 0o600))
 
-	_, client := startScaler(t, "--connections-file="+file)
+	s, client := startScaler(t, "--connections-file="+file, "--pulsar-token-file="+own)
 	ref := func(namespace string) *pb.ScaledObjectRef {
 		return &pb.ScaledObjectRef{Namespace: namespace, Name: "so", ScalerMetadata: map[string]string{
 			"connection": "east", "topic": "orders", "subscription": "resize", "messagesPerReplica": "10",
@@ -203,6 +207,11 @@ func TestAConnectionSendsItsTokenToPulsar(t *testing.T) {
 	}, patience, 50*time.Millisecond)
 	_, err = client.IsActive(t.Context(), ref("sales"))
 	require.ErrorContains(t, err, `connection "east" is not for namespace sales`)
+
+	_, err = s.pulsar.Source.Fetch(t.Context(), backlog.Topic{
+		Cluster: backlog.Cluster{AdminURL: guarded.URL}, Name: "persistent://public/default/orders",
+	}, backlog.Request{Detail: backlog.Slim})
+	require.ErrorIs(t, err, backlog.ErrHostNotAllowed, "no other credentials are sent to the URL of a connection")
 }
 
 func TestMissingKindsAreReported(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -99,17 +98,6 @@ func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, 
 				namespace, may)
 	}
 	return backlog.Cluster{AdminURL: found.AdminURL, Access: found.access()}, found.WorkerURL, nil
-}
-
-// Hosts are the URLs of all connections, sorted, for pulsar.Config.AllowedHosts. Later ones are allowed with their own
-// credentials anyway.
-func (c *Connections) Hosts() []string {
-	var hosts []string
-	for _, found := range c.current() {
-		hosts = append(hosts, found.urls()...)
-	}
-	slices.Sort(hosts)
-	return slices.Compact(hosts)
 }
 
 // Knows reports whether the name of credentials is that of a current or former connection, and not of a policy or a
