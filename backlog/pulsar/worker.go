@@ -219,6 +219,7 @@ func newWorkerLimits(now func() time.Time) *workerLimits {
 }
 
 func (l *workerLimits) do(ctx context.Context, a address, request func() error) error {
+	came := time.Now()
 	release, err := l.limiter.acquire(ctx, a.base)
 	if err != nil {
 		return transportFault(a, a.base, err, 0)
@@ -229,8 +230,10 @@ func (l *workerLimits) do(ctx context.Context, a address, request func() error) 
 			"%s did not say in time how instances are, which it does not while it stops or deletes "+
 				"some: next request at %s", a.base.Host, until.UTC().Format(time.RFC3339))
 	}
+	sent := time.Now()
 	err = request()
-	if errors.Is(err, context.DeadlineExceeded) {
+	waited := sent.Sub(came) // for its turn, which is not the worker's time
+	if errors.Is(err, context.DeadlineExceeded) && time.Since(sent) >= waited {
 		now := l.now()
 		l.hanging.Put(a.base.Host, now.Add(hangFor), now)
 	}

@@ -93,6 +93,17 @@ func TestAWorkerGetsOneRequestAtATime(t *testing.T) {
 		require.Equal(t, 10*time.Second, time.Since(start), "each host has its own turn")
 		require.Equal(t, map[string]int{"here:8080": 1, "there:8080": 1}, most)
 
+		go func() {
+			done <- limits.do(t.Context(), here, func() error { time.Sleep(8 * time.Second); return nil })
+		}()
+		synctest.Wait()
+		late, end := context.WithTimeout(t.Context(), 9*time.Second)
+		defer end()
+		err = limits.do(late, here, func() error { <-late.Done(); return late.Err() })
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, <-done)
+		require.Empty(t, limits.hanging.Values(), "it got its turn late, and had a second left")
+
 		held := make(chan struct{})
 		go func() {
 			done <- limits.do(t.Context(), here, func() error { <-held; return nil })
