@@ -128,3 +128,42 @@ func TestAnUpdateThatFailsInTheBackgroundIsKnownUntilTheNext(t *testing.T) {
 		ends.Wait()
 	})
 }
+
+func TestAnUpdateThatWaitsIsTheLastOneWanted(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		waits time.Duration
+		want  []int
+	}{
+		"the last number":                    {0, []int{3}},
+		"none that is not wanted any longer": {updateWaits, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				background := NewBackground()
+				targets := newTestTargets(t, nil, func(c *Config) {
+					c.Worker, c.Background, c.Now = fixture.NewWorker(), background, time.Now
+					c.Consumers = func(backlog.Subscription) (int, error) { return 3, nil }
+				})
+				var sent []int
+				for _, replicas := range []int{20, 3} {
+					targets.Workers.Update(t.Context(), fixture.Namespace,
+						function.Component{Cluster: fixture.Cluster(), Name: "resize"},
+						func(context.Context) error {
+							sent = append(sent, replicas)
+							return nil
+						}, func(error) {})
+				}
+				time.Sleep(test.waits)
+				ctx, stop := context.WithCancel(t.Context())
+				var ends sync.WaitGroup
+				ends.Go(func() { require.NoError(t, background.Start(ctx)) })
+				synctest.Wait()
+				stop()
+				ends.Wait()
+				require.Equal(t, test.want, sent)
+			})
+		})
+	}
+}

@@ -23,6 +23,8 @@ const (
 	DefaultWorkerUpdateInterval = time.Minute
 	// workerLookupTTL is how long the state of a function is cached.
 	workerLookupTTL = 30 * time.Second
+	// updateWaits is how long an update may wait for its turn without being wanted again, as each reconcile does.
+	updateWaits = 30 * time.Second
 	// restartGrace is how long after an update all instances may be down before the controller assumes that a user stopped
 	// them.
 	restartGrace = time.Minute
@@ -48,8 +50,16 @@ type Workers struct {
 	// updates are the times of the controller's last updates, and failures the errors of those that failed.
 	updates  *backlog.Cache[function.Component, time.Time]
 	failures *backlog.Cache[function.Component, error]
+	// wanted are the updates that wait for their turn.
+	wanted *backlog.Cache[function.Component, update]
 	// background sends the requests for policies; nil if callers wait for them.
 	background *Background
+}
+
+// update sends a request, and done gets its result.
+type update struct {
+	send func(context.Context) error
+	done func(error)
 }
 
 // ErrPending means that a function worker has not answered yet.
@@ -89,7 +99,8 @@ func newWorkers(config Config) (*Workers, error) {
 		consumers: config.Consumers, every: every, now: now,
 		known:    NewLookups[function.Component, workerState](now),
 		updates:  backlog.NewCache[function.Component, time.Time](max(every, restartGrace), maxLookups),
-		failures: backlog.NewCache[function.Component, error](every, maxLookups), background: config.Background,
+		failures: backlog.NewCache[function.Component, error](every, maxLookups),
+		wanted:   backlog.NewCache[function.Component, update](updateWaits, maxLookups), background: config.Background,
 	}, nil
 }
 
@@ -235,17 +246,24 @@ func (w *Workers) Subscription(ctx context.Context, component function.Component
 }
 
 // Update has the component of a policy in the namespace updated by send, and then calls done with the result. It does
-// nothing while the component must not change: its last update is too recent, or no instance runs.
+// nothing while the component must not change: its last update is too recent, or no instance runs. The last call before
+// its turn is the one that counts, and none if that is too long ago: the policy may be paused or deleted.
 func (w *Workers) Update(ctx context.Context, namespace string, component function.Component,
 	send func(context.Context) error, done func(error),
 ) {
 	if w.updatedWithin(component, w.every) {
 		return
 	}
+	w.wanted.Put(component, update{send, done}, w.now())
 	w.background.run(ctx, namespace, purpose{component, true}, func(ctx context.Context) {
+		last, wanted := w.wanted.Get(component, w.now())
+		if !wanted {
+			return
+		}
+		w.wanted.Delete(component)
 		begun, err := w.beginUpdate(ctx, component)
 		if begun {
-			err = send(ctx)
+			err = last.send(ctx)
 		}
 		switch {
 		case err != nil:
@@ -255,7 +273,7 @@ func (w *Workers) Update(ctx context.Context, namespace string, component functi
 		default:
 			return
 		}
-		done(err)
+		last.done(err)
 	})
 }
 
