@@ -35,9 +35,10 @@ type instancePod struct {
 	// address of its metrics; empty while they are not served.
 	address string
 	// unreadySince is for a pod that is unready.
-	unreadySince              time.Time
-	unready, crashes, deleted bool
-	start                     podStart
+	unreadySince time.Time
+	// gone is a pod that is being deleted or has ended, which its controller replaces.
+	unready, crashes, gone bool
+	start                  podStart
 }
 
 // GetNamespace implements metav1.Object.
@@ -53,7 +54,7 @@ func newInstancePod(pod *corev1.Pod) *instancePod {
 	p := &instancePod{
 		namespace: unique.Make(pod.Namespace), name: pod.Name, version: pod.ResourceVersion,
 		workload: unique.Make(workloadOf(pod)), revision: unique.Make(pod.Labels[appsv1.ControllerRevisionHashLabelKey]),
-		crashes: crashLoops(pod), deleted: pod.DeletionTimestamp != nil,
+		crashes: crashLoops(pod), gone: pod.DeletionTimestamp != nil || hasEnded(pod),
 	}
 	p.unreadySince, p.unready = unreadySince(pod)
 	p.start = newPodStart(pod)
@@ -84,8 +85,8 @@ func indexPod(object any) ([]string, error) {
 	return nil, nil
 }
 
-// health sums up the pods of a workload. A pod that is being deleted does not count. A pod that crashed is not ready
-// either.
+// health sums up the pods of a workload. A pod that is being deleted or has ended, such as an evicted one, does not
+// count. A pod that crashed is not ready either.
 //
 // Replicas are those of a StatefulSet. A label of its pods names the revision of its template. While the StatefulSet
 // replaces pods there are two revisions.
@@ -93,7 +94,7 @@ func health(pods []*instancePod) policy.Pods {
 	var sum policy.Pods
 	revision := ""
 	for _, pod := range pods {
-		if pod.deleted {
+		if pod.gone {
 			continue
 		}
 		if pod.unready {
@@ -143,12 +144,13 @@ func conditionOf(pod *corev1.Pod, condition corev1.PodConditionType) *corev1.Pod
 	return nil
 }
 
-// crashLoops reports whether a container of the pod ended and waits for its next start. A pod that failed as a whole
-// does not: the StatefulSet creates another.
+// hasEnded reports whether the pod never runs again.
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+// crashLoops reports whether a container of the pod ended and waits for its next start.
 func crashLoops(pod *corev1.Pod) bool {
-	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
-		return false
-	}
 	crashed := func(c corev1.ContainerStatus) bool { return hasCrashed(&c) }
 	return slices.ContainsFunc(pod.Status.InitContainerStatuses, crashed) ||
 		slices.ContainsFunc(pod.Status.ContainerStatuses, crashed)

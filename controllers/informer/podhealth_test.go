@@ -117,10 +117,10 @@ func TestHealth(t *testing.T) {
 			pods: []change{func(p *corev1.Pod) { ready(p, corev1.ConditionFalse, time.Time{}) }},
 			want: policy.Pods{Unready: 1, UnreadySince: podsCreated()},
 		},
-		"counts an evicted pod": {
-			pods: []change{all(crashed, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })},
-			want: policy.Pods{Unready: 1, UnreadySince: minutes(5)},
-		},
+		"ignores pods that have ended, such as evicted ones": {pods: []change{
+			fine, all(crashed, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
+			all(notReady, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
+		}},
 		"reports the earliest unready pod": {
 			pods: []change{notReady, func(p *corev1.Pod) { ready(p, corev1.ConditionFalse, minutes(3)) }, notReady},
 			want: policy.Pods{Unready: 3, UnreadySince: minutes(3)},

@@ -169,7 +169,7 @@ func (p *Pods) Addresses(workload string) ([]backlog.InstanceAddress, error) {
 	}
 	var found []backlog.InstanceAddress
 	for _, pod := range pods {
-		if !pod.deleted && pod.address != "" {
+		if !pod.gone && pod.address != "" {
 			found = append(found, backlog.InstanceAddress{ID: pod.name, HostPort: pod.address})
 		}
 	}

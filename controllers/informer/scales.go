@@ -24,7 +24,9 @@ import (
 type scales struct {
 	client client.Client
 	// resources lists the resources of a group and version at the API server.
-	resources discovery.ServerResourcesInterface
+	resources interface {
+		ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+	}
 }
 
 // newScales reads with the connection of a manager.
@@ -56,13 +58,13 @@ func (s scales) Scale(ctx context.Context, namespace string, ref v1alpha1.ScaleT
 }
 
 // Resource is the resource of a kind, and whether it has a scale subresource.
-func (s scales) Resource(_ context.Context, kind schema.GroupVersionKind) (schema.GroupResource, bool, error) {
+func (s scales) Resource(ctx context.Context, kind schema.GroupVersionKind) (schema.GroupResource, bool, error) {
 	mapping, err := s.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return schema.GroupResource{}, false, err
 	}
 	resource := mapping.Resource.GroupResource()
-	list, err := s.resources.ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	list, err := s.resources.ServerResourcesForGroupVersionWithContext(ctx, kind.GroupVersion().String())
 	if err != nil {
 		return resource, false, fmt.Errorf("listing the resources of %s: %w", kind.GroupVersion(), err)
 	}

@@ -66,7 +66,7 @@ func TestSelectedPods(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, int32(3), *pods.Running, "a terminating pod still consumes")
 		require.Equal(t, int32(1), pods.CrashLooping)
-		require.Equal(t, int32(3), pods.Unready, "pending, crashed and done")
+		require.Equal(t, int32(2), pods.Unready, "pending and crashed: one that is done has been replaced")
 	}
 	require.Equal(t, 1, listed, "the health is cached")
 	none, err := p.Selected("video", "app=orders")
