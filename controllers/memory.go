@@ -76,7 +76,7 @@ func (m *policyMemory) reportsLater(o plan.Observed, actions plan.Actions, resul
 	if result.ApplyFailed != nil || result.ScaleFailed != nil || result.Violation != nil {
 		return ""
 	}
-	if actions.Wakes(o) {
+	if actions.Wakes(o) && o.Now.Sub(m.wokeAt) >= 2*soon { // a wake that is repeated before is reported
 		m.wokeAt = o.Now
 	}
 	if o.Now.Sub(m.wokeAt) < soon {

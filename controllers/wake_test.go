@@ -57,6 +57,16 @@ func TestADirectWakeIsOneWriteAndReportedOnceLater(t *testing.T) {
 	require.Empty(t, env.reconcile())
 }
 
+func TestAWakeThatIsUndoneIsReported(t *testing.T) {
+	env := newTestEnv(t, idleFunction(), idlePolicy(v1alpha1.ActuatorDirect), fixture.ConfigMap())
+	atZero(t, env)
+	require.Equal(t, []string{"scale 1"}, env.reconcile())
+	env.scaleManually(0)
+	env.after(soon)
+	require.Equal(t, []string{"scale 1", "patch status"}, env.reconcile())
+	require.Equal(t, int32(1), *env.policy().Status.DesiredReplicas)
+}
+
 // TestTheNextLeaderFinishesAWake: the status is written after the replicas, and a leader may die between the two.
 func TestTheNextLeaderFinishesAWake(t *testing.T) {
 	for name, arrives := range map[string]bool{"the write of replicas arrived": true, "it was lost": false} {
