@@ -22,6 +22,8 @@ const retryRefusedEvery = time.Minute
 const seenWithin = 30 * time.Second
 
 type setMemory struct {
+	// uid of the set: one that is created again under its name starts without a memory.
+	uid types.UID
 	// writtenAt is when the status was last written.
 	writtenAt time.Time
 	// live is the set as the API server answered to the last write, until the cache has that; nil for none.
@@ -113,11 +115,12 @@ func uidOf(planned set.PlannedPolicy) types.UID {
 	return *planned.Policy.UID
 }
 
-func (r *Reconciler) memory(key types.NamespacedName) *setMemory {
+func (r *Reconciler) memory(cached *v1alpha1.AutoscalingPolicySet) *setMemory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.memories[key] == nil {
-		r.memories[key] = &setMemory{}
+	key := types.NamespacedName{Namespace: cached.Namespace, Name: cached.Name}
+	if m := r.memories[key]; m == nil || m.uid != cached.UID {
+		r.memories[key] = &setMemory{uid: cached.UID}
 	}
 	return r.memories[key]
 }

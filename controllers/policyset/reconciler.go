@@ -91,7 +91,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 		r.forget(key) // garbage collection deletes its policies by their owner references
 		return resultGone, 0, nil
 	}
-	memory := r.memory(key)
+	memory := r.memory(&cached)
 	policySet := memory.latest(&cached)
 	observed, err := r.observe(ctx, policySet, memory)
 	if errors.Is(err, errUnseen) {

@@ -304,6 +304,19 @@ func TestPoliciesOfADeletedSetOfTheSameName(t *testing.T) {
 	require.Equal(t, []string{"Function/resize"}, env.governed("media"))
 }
 
+func TestRefusalsOfADeletedSetEndWithIt(t *testing.T) {
+	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"))
+	env.applyFails = apierrors.NewForbidden(v1alpha1.GroupResource(), "x", errors.New("quota"))
+	env.reconcile("media")
+	env.applyFails = nil
+	require.NoError(t, env.client.Delete(t.Context(), env.set("media")))
+	again := fixture.PolicySet("media")
+	again.UID = "uid-again"
+	require.NoError(t, env.client.Create(t.Context(), again))
+	env.reconcile("media") // both events at once
+	require.Equal(t, []string{"Function/resize"}, env.governed("media"))
+}
+
 func TestStatusOfALargeSetIsBounded(t *testing.T) {
 	const objects = 150
 	all := []client.Object{fixture.PolicySet("media")}
