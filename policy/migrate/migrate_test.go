@@ -179,13 +179,37 @@ func TestATargetHasOnePolicy(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeTranslatedIsNamed(t *testing.T) {
-	scaledObject := func(triggers, more string) string {
-		return `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: one, namespace: media},
-			spec: {scaleTargetRef: {name: one}, triggers: [` + triggers + `]` + more + `}}`
+// scaledObject scales Deployment one.
+func scaledObject(triggers, more string) string {
+	return `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: one, namespace: media},
+		spec: {scaleTargetRef: {name: one}, triggers: [` + triggers + `]` + more + `}}`
+}
+
+func pulsar(metadata string) string { return `{type: pulsar, metadata: {` + metadata + `}}` }
+
+// address is that of a Pulsar, in metadata.
+const address = `adminURL: "http://b:8080", `
+
+func TestATriggerThatIsLostKeepsTheScaledObject(t *testing.T) {
+	good := pulsar(address + `topic: a/b/c, subscription: s`)
+	for name, other := range map[string]string{
+		"a cron trigger without a time": `{type: cron, metadata: {timezone: Mars/Olympus, start: 0 8 * * *,
+			end: 0 9 * * *, desiredReplicas: "2"}}`,
+		"a topic without a namespace":        pulsar(address + `topic: orders, subscription: s`),
+		"a variable without a literal value": pulsar(address + `topicFromEnv: TOPIC, subscription: s`),
+		"a second Pulsar":                    pulsar(`adminURL: "http://c:8080", topic: a/b/d, subscription: s`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := migrate.Translate(inputOf(t, scaledObject(good+", "+other, "")))
+			require.Len(t, result.Untranslated, 1)
+			one := named(t, result, "one")
+			require.Empty(t, one.Policy.Spec.ConflictPolicy)
+			require.Equal(t, []v1alpha1.TopicName{"a/b/c"}, one.Policy.Spec.Subscription.Topics)
+		})
 	}
-	pulsar := func(metadata string) string { return `{type: pulsar, metadata: {` + metadata + `}}` }
-	const address = `adminURL: "http://b:8080", `
+}
+
+func TestWhatCannotBeTranslatedIsNamed(t *testing.T) {
 	for name, test := range map[string]struct{ object, want string }{
 		"a target that does not exist": {hpaOf("Function", "gone"), "Function gone does not exist"},
 		"a metric of Pulsar that names no subscription": {

@@ -60,8 +60,7 @@ func (t triggers) translate() {
 		case one.Type == "cron":
 			t.cron(name, i, one.Metadata)
 		default:
-			t.draft.keeps = true
-			t.problem(t.title, "%s has no counterpart in a policy: %s", name, keepScaledObject)
+			t.lost("%s has no counterpart in a policy: %s", name, keepScaledObject)
 		}
 	}
 	d := t.draft
@@ -75,6 +74,12 @@ func (t triggers) translate() {
 		d.comment(fieldSubscription, "topic and subscription of %s. KEDA does not know the type: set the one that the "+
 			"consumers use.", names(d.origins))
 	}
+}
+
+// lost records a trigger that the policy lacks, so that the ScaledObject has to go on.
+func (t triggers) lost(format string, args ...any) {
+	t.draft.keeps = true
+	t.problem(t.title, format, args...)
 }
 
 // pulsar translates a pulsar trigger.
@@ -100,23 +105,24 @@ func (t triggers) pulsar(name string, one trigger) {
 	if subscription == "" || topic == "" {
 		return // and the problem is known
 	}
+	if !t.adminURL(name, one) {
+		return
+	}
 	topic = strings.TrimPrefix(topic, "persistent://")
 	if d.subscription == nil {
 		d.subscription = &v1alpha1.Subscription{Name: subscription}
 	}
 	switch s := d.subscription; {
 	case !topicName.MatchString(topic):
-		t.problem(t.title, "%s has topic %q, which is not tenant/namespace/topic: %s", name, topic, byHand)
+		t.lost("%s has topic %q, which is not tenant/namespace/topic: %s", name, topic, byHand)
 	case s.Name != subscription:
-		d.keeps = true
-		t.problem(t.title, "%s reads subscription %s, and a policy has one: here it is %s. Scale the consumers of each by a "+
+		t.lost("%s reads subscription %s, and a policy has one: here it is %s. Scale the consumers of each by a "+
 			"Deployment and a policy of their own, or keep KEDA", name, subscription, s.Name)
 	case len(s.Topics) == maxTopics:
-		t.problem(t.title, "%s has topic %s, and a policy has at most %d: use topicsPattern", name, topic, maxTopics)
+		t.lost("%s has topic %s, and a policy has at most %d: use topicsPattern", name, topic, maxTopics)
 	case !slices.Contains(s.Topics, v1alpha1.TopicName(topic)):
 		s.Topics = append(s.Topics, v1alpha1.TopicName(topic))
 	}
-	t.adminURL(name, one)
 }
 
 // value is that of a key, or of the container's variable that it names; empty for none, which is a problem.
@@ -135,34 +141,33 @@ func (t triggers) value(name string, one trigger, key string) string {
 		fix = setURL
 	}
 	if variable == "" {
-		t.problem(t.title, "%s has no %s: %s", name, key, fix)
+		t.lost("%s has no %s: %s", name, key, fix)
 		return ""
 	}
-	t.problem(t.title, "%s takes %s from variable %s of the container, with no literal value there: %s", name, key,
-		variable, fix)
+	t.lost("%s takes %s from variable %s of the container, with no literal value there: %s", name, key, variable, fix)
 	return ""
 }
 
-// adminURL keeps the address of Pulsar.
-func (t triggers) adminURL(name string, one trigger) {
+// adminURL keeps the address of Pulsar. It returns false for another one than that of earlier triggers.
+func (t triggers) adminURL(name string, one trigger) bool {
 	d, address := t.draft, t.value(name, one, "adminURL")
 	if address == "" {
-		return // and the problem is known
+		return true // and the problem is known
 	}
 	parsed, err := url.Parse(address)
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.User != nil ||
 		strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" {
-		t.problem(t.title, "%s has adminURL %q, which is not http://host:port: %s", name, address, setURL)
-		return
+		t.lost("%s has adminURL %q, which is not http://host:port: %s", name, address, setURL)
+		return true
 	}
 	if d.spec.Pulsar != nil && d.spec.Pulsar.AdminURL != address {
-		t.problem(t.title, "%s reads from %s, and a policy from one Pulsar: here it is %s", name, address,
-			d.spec.Pulsar.AdminURL)
-		return
+		t.lost("%s reads from %s, and a policy from one Pulsar: here it is %s", name, address, d.spec.Pulsar.AdminURL)
+		return false
 	}
 	d.spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: address}
 	d.comment(fieldPulsar, "adminURL of the trigger. The adapter must allow its host (value pulsar.allowedHosts of the "+
 		"chart). Leave it out if it is pulsar.adminURL of the chart.")
+	return true
 }
 
 // cron translates a cron trigger into a schedule, which the policy evaluates once to be sure that it can.
@@ -181,9 +186,9 @@ func (t triggers) cron(name string, at int, metadata map[string]string) {
 	}
 	switch {
 	case err != nil:
-		t.problem(t.title, "%s is no schedule: %v. Write spec.schedules of the policy", name, err)
+		t.lost("%s is no schedule: %v. Write spec.schedules of the policy", name, err)
 	case len(d.spec.Schedules) == maxSchedules:
-		t.problem(t.title, "%s is more than the %d schedules of a policy: join some", name, maxSchedules)
+		t.lost("%s is more than the %d schedules of a policy: join some", name, maxSchedules)
 	default:
 		d.spec.Schedules = append(d.spec.Schedules, s)
 		d.comment(fieldSchedules, "The cron triggers: desiredReplicas is minReplicas of the schedule.")
