@@ -233,6 +233,7 @@ func TestThePageOfAThousandPoliciesIsSmall(t *testing.T) {
 func TestLengthsAreShort(t *testing.T) {
 	for seconds, want := range map[float64]string{
 		0: "0s", 45.4: "45s", 60: "1m", 90: "1m30s", 3600: "1h", 7800: "2h10m", 720 * 3600: "720h", 600: "10m", 36_000: "10h",
+		3599.6: "1h", 62 * 86_400 * 2000: "2976000h",
 	} {
 		require.Equal(t, want, length(seconds))
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -189,18 +190,19 @@ func (r Report) WriteCSV(to io.Writer) error {
 	return nil
 }
 
-// length of a time, such as 720h, 2h10m or 45s.
+// length of a time, such as 720h, 2h10m or 45s. A sum over many policies is longer than any time.Duration.
 func length(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
-	if d >= time.Hour {
-		d = d.Round(time.Minute)
+	if seconds = math.Round(seconds); seconds < hour {
+		text := (time.Duration(seconds) * time.Second).String()
+		if strings.HasSuffix(text, "m0s") {
+			text = strings.TrimSuffix(text, "0s")
+		}
+		return text
 	}
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
+	minutes := int64(math.Round(seconds / minute))
+	text := fmt.Sprintf("%dh", minutes/60)
+	if rest := minutes % 60; rest > 0 {
+		text += fmt.Sprintf("%dm", rest)
 	}
 	return text
 }

@@ -145,16 +145,31 @@ RESULT        ok 14, warning 0, error 0, unknown 3
 }
 
 func TestTheMetricsAPIIsCheckedForHorizontalPodAutoscalersAlone(t *testing.T) {
-	for actuator, needed := range map[v1alpha1.Actuator]bool{
-		"": true, v1alpha1.ActuatorAuto: true, v1alpha1.ActuatorHPA: true,
-		v1alpha1.ActuatorDirect: false, v1alpha1.ActuatorKEDA: false,
+	actuator := func(a v1alpha1.Actuator) func(*v1alpha1.AutoscalingPolicy) {
+		return func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = a }
+	}
+	for name, test := range map[string]struct {
+		edit   func(*v1alpha1.AutoscalingPolicy)
+		needed bool
+	}{
+		"by default": {actuator(""), true},
+		"Auto":       {actuator(v1alpha1.ActuatorAuto), true},
+		"HPA":        {actuator(v1alpha1.ActuatorHPA), true},
+		"Direct":     {actuator(v1alpha1.ActuatorDirect), false},
+		"KEDA":       {actuator(v1alpha1.ActuatorKEDA), false},
+		"a function of a worker": {func(p *v1alpha1.AutoscalingPolicy) {
+			p.Spec.ScaleTargetRef, p.Spec.PulsarFunctionRef.Name = v1alpha1.ScaleTargetRef{}, "resize"
+		}, false},
+		"a component of a FunctionMesh": {func(p *v1alpha1.AutoscalingPolicy) {
+			p.Spec.ScaleTargetRef.Kind, p.Spec.ScaleTargetRef.Component.Name = "FunctionMesh", "resize"
+		}, false},
 	} {
-		t.Run(string(actuator), func(t *testing.T) {
-			server := newAPIServer(t, judgedPolicy(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = actuator }))
+		t.Run(name, func(t *testing.T) {
+			server := newAPIServer(t, judgedPolicy(test.edit))
 			server.objects[apiServicesPath] = apiServices()
 			out, err := server.check(t, "", "resize")
 			require.NoError(t, err)
-			require.Equal(t, needed, strings.Contains(out, "metrics API"), out)
+			require.Equal(t, test.needed, strings.Contains(out, "metrics API"), out)
 		})
 	}
 }

@@ -56,7 +56,7 @@ func (c checker) installation(ctx context.Context, namespace string) []checked {
 // policy are the checks of a policy that the user wants in a mode.
 func (c checker) policy(ctx context.Context, p *v1alpha1.AutoscalingPolicy, mode v1alpha1.Mode) []checked {
 	var list []checked
-	if actuator := p.Spec.Actuator; actuator != v1alpha1.ActuatorDirect && actuator != v1alpha1.ActuatorKEDA {
+	if mayHaveHPA(p.Spec) {
 		list = c.metricsAPIs(ctx) // only HorizontalPodAutoscalers read decisions from them
 	}
 	list = append(list, c.rights(ctx, p.Namespace, policyRights(c.kube.RESTMapper(), p.Spec)))
@@ -65,6 +65,12 @@ func (c checker) policy(ctx context.Context, p *v1alpha1.AutoscalingPolicy, mode
 		verdict = append(verdict, c.receiveQueue(ctx, p))
 	}
 	return append(list, verdict...)
+}
+
+// mayHaveHPA reports whether a HorizontalPodAutoscaler may scale the target. What has no scale subresource has none.
+func mayHaveHPA(spec v1alpha1.AutoscalingPolicySpec) bool {
+	scalable := spec.PulsarFunctionRef.Name == "" && spec.ScaleTargetRef.Component.Name == ""
+	return scalable && spec.Actuator != v1alpha1.ActuatorDirect && spec.Actuator != v1alpha1.ActuatorKEDA
 }
 
 func (c checker) definition(ctx context.Context, resource string) checked {

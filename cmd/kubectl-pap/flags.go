@@ -187,10 +187,13 @@ func (f *rangeFlag) Set(text string) error {
 	if low > high {
 		return fmt.Errorf("%s is above %s: name the smaller one first", first, second)
 	}
-	// The expected value is the geometric mean of the bounds.
+	// The expected value is the geometric mean of the bounds, which is no mean with 0.
 	f.value = compare.Range{Low: low, Expected: math.Sqrt(low * high), High: high}
-	if low == high {
+	switch low {
+	case high:
 		f.value = compare.Exactly(low)
+	case 0:
+		f.value.Expected = high / 2
 	}
 	f.text = text
 	return nil

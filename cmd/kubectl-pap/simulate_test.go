@@ -56,14 +56,18 @@ func TestSimulateReadsAPolicyFromStandardInput(t *testing.T) {
 }
 
 func TestSimulateChangesAPolicy(t *testing.T) {
-	changed := func(flags ...string) string {
+	simulated := func(example string, flags ...string) string {
 		out, err := kubectlPap(t, "", append([]string{
-			"simulate", "-f", "../../examples/function.yaml", "--trace", traceFile(t), "--capacity", "50",
+			"simulate", "-f", "../../examples/" + example, "--trace", traceFile(t), "--capacity", "50",
 		}, flags...)...)
 		require.NoError(t, err)
 		return out
 	}
+	changed := func(flags ...string) string { return simulated("function.yaml", flags...) }
 	require.Contains(t, changed(), "Objective: 30s, 1 to 20 replicas\n")
+	require.Contains(t, changed("--start-time", "0s-40s"), "starts in 20 (0 to 40) s")
+	require.NotContains(t, changed(), "schedules")
+	require.Contains(t, simulated("schedules.yaml"), "the policy has schedules, which are left out")
 	require.Contains(t, changed("--max-replicas", "3", "--latency-objective", "15s"), "Objective: 15s, 1 to 3 replicas\n")
 	require.Contains(t, changed("--min-replicas", "2"), "Objective: 30s, 2 to 20 replicas\n")
 }
