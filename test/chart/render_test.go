@@ -94,6 +94,17 @@ func requireFlagsTaken(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
+func TestLabelsOfSelectorsAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs helm, which takes minutes to build")
+	}
+	for _, labels := range []string{"commonLabels", "adapter.podLabels", "scaler.podLabels"} {
+		_, err := helm.Template(t.Context(), "--values=../../deploy/chart/ci/minimal-values.yaml",
+			"--set="+labels+`.app\.kubernetes\.io/component=another`)
+		require.ErrorContains(t, err, "invalid propertyName 'app.kubernetes.io/component'", labels)
+	}
+}
+
 // TestHelmUnittest runs the tests in deploy/chart/tests.
 func TestHelmUnittest(t *testing.T) {
 	if testing.Short() {
