@@ -59,7 +59,7 @@ func isActive(s v1alpha1.Schedule, now time.Time) (bool, error) {
 		return false, err
 	}
 	start, started := last(starts, clock)
-	return started && ends.Next(start).After(clock), nil
+	return started && ends.Next(start.Add(-time.Second)).After(clock), nil // an end at the time of a start counts
 }
 
 // parse returns the times of a cron expression, of which there is one after now.
@@ -80,10 +80,14 @@ func last(times cron.Schedule, now time.Time) (at time.Time, found bool) {
 		next := times.Next(after)
 		return !next.IsZero() && !next.After(now)
 	}
-	before, after := now.AddDate(-5, 0, 0), now
-	if !isPast(before) {
-		return time.Time{}, false
+	span, most := time.Hour, now.Sub(now.AddDate(-5, 0, 0))
+	for !isPast(now.Add(-span)) {
+		if span == most {
+			return time.Time{}, false
+		}
+		span = min(4*span, most)
 	}
+	before, after := now.Add(-span), now
 	for after.Sub(before) > time.Minute { // the times are full minutes
 		if middle := before.Add(after.Sub(before) / 2); isPast(middle) {
 			before = middle

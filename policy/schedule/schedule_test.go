@@ -39,6 +39,7 @@ func TestAScheduleIsActiveFromStartToEnd(t *testing.T) {
 	weekend := v1alpha1.Schedule{Start: "0 20 * * FRI", End: "0 6 * * MON"}
 	sunday := v1alpha1.Schedule{Start: "0 2 * * 0", End: "0 4 * * *"}
 	workdays := v1alpha1.Schedule{Start: "0 8 * * 1-5", End: "0 18 * * *"}
+	hourly := v1alpha1.Schedule{Start: "0 * * * *", End: "0 18 * * *"}
 	twice := v1alpha1.Schedule{Start: "0 8,12 * * *", End: "0 18 * * *"}
 	summer := v1alpha1.Schedule{Name: "gap", TimeZone: "Europe/Berlin", Start: "30 2 * * *", End: "0 10 * * *"}
 	for name, tc := range map[string]struct {
@@ -65,6 +66,8 @@ func TestAScheduleIsActiveFromStartToEnd(t *testing.T) {
 		"a weekly start with a daily end, days later":    {sunday, "2026-12-02 12:00:00 +0000", false},
 		"a weekly start with a daily end, on its day":    {sunday, "2026-11-29 03:59:59 +0000", true},
 		"a day without a start, with an end":             {workdays, "2026-11-28 12:00:00 +0000", false},
+		"an end at each start":                           {hourly, "2026-11-27 09:30:00 +0000", true},
+		"an end at the last start":                       {hourly, "2026-11-27 18:30:00 +0000", false},
 		"between two starts":                             {twice, "2026-11-27 09:00:00 +0000", true},
 		"after two starts and an end":                    {twice, "2026-11-27 18:00:00 +0000", false},
 	} {
