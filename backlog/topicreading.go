@@ -35,7 +35,7 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	s.readLeast(&r)
 	r.consumers = s.consumers
 	r.countConsumers()
-	r.SteadyConsumers = s.consumers.steady(first.at) && t.slow.timeouts == 0 // else others may have joined unseen
+	r.SteadyConsumers = s.consumers.steady(first.at) && t.slow.timeouts == 0 // else more may have joined unseen
 	if t.uses.quickest().Wakes() {
 		r.PushRefused = t.pushRefused
 	}

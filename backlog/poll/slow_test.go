@@ -80,7 +80,7 @@ func TestPollerForgetsConsumersThatTakeTooLong(t *testing.T) {
 			r, err := store.Read(subscription, time.Now())
 			require.NoError(t, err)
 			require.InDelta(t, 0, known(t, r.Consumers), 0)
-			require.False(t, r.SteadyConsumers, "others may have joined since")
+			require.False(t, r.SteadyConsumers, "more may have joined since")
 			time.Sleep(2 * time.Minute)
 			r, err = store.Read(subscription, time.Now())
 			require.NoError(t, err)

@@ -90,12 +90,21 @@ func (s *schedule) follow(topic backlog.Job, sample backlog.TopicSample, now tim
 	}
 	s.apply(changes, now)
 	for j := range exist {
-		s.slots[j].topic = one
+		job := s.slots[j]
+		if job.topic == nil || !job.topic.watches(j) {
+			job.topic = one
+		}
 	}
 }
 
-// unwatch drops the jobs of a topic that it does not need. One that is the job of another topic now stays, since a
-// partition may be tracked beside its topic.
+// watches reports whether a job is one of the topic.
+func (one *slot) watches(j backlog.Job) bool {
+	_, does := one.watched[j]
+	return does
+}
+
+// unwatch drops the jobs of a topic that it does not need. A job of another topic stays, since a partition may be
+// tracked beside its topic: the first of the two has the job, and the other is polled as if it were not watched.
 func (s *schedule) unwatch(one *slot, needed watched) {
 	for j := range one.watched {
 		if _, needs := needed[j]; needs {
