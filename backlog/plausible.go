@@ -147,7 +147,7 @@ func (a acceptedChanges) outside(c change) string {
 	case e.known && c.published > slack+rateFactor*most:
 		return fmt.Sprintf("msgInCounter grew by %.0f, and recently at most %.0f were published in that time",
 			c.published, most)
-	case e.known && c.published < least/rateFactor && !c.reloaded:
+	case e.known && least >= 1 && c.published < least/rateFactor && !c.reloaded:
 		return fmt.Sprintf("msgInCounter grew by %.0f, and recently at least %.0f were published in that time",
 			c.published, least)
 	case u.grown > slack+estimateFactor*tolerated.grown:

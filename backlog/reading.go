@@ -26,8 +26,8 @@ type Reading struct {
 
 	// Total is the whole backlog: ready, delayed and unacknowledged messages.
 	Total Measurement
-	// ExactAt is when Total was last counted exactly, with nothing published since; zero if a part of it is from the
-	// broker's quick count, which may drift.
+	// ExactAt is when Total was last counted exactly, with nothing published and the same backlog since; zero if a part of
+	// it is from the broker's quick count, which may drift.
 	ExactAt time.Time
 	// Ready is Total without messages that are still delayed, as far as Pulsar reports: it learns of a delay when it reads
 	// the message for a consumer, and stops counting down when the last consumer has left. So without a consumer the whole

@@ -45,7 +45,7 @@ type subscriptionState struct {
 	stuck      bool // nothing was delivered between the last two answers
 	// precise is true if the last answer counted exactly because the quick count was implausible.
 	precise bool
-	// exactAt is the last exact count since anything was published; zero for none.
+	// exactAt is the last exact count since anything was published and the backlog was another one; zero for none.
 	exactAt time.Time
 	// unconfirmed is the backlog in entries of a newer, implausible answer, or that of a pushed message; 0 for none.
 	unconfirmed float64
@@ -77,8 +77,9 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		if !whole && isNowhere(on) {
 			continue // a missing partition may have it
 		}
-		meanBatch := t.batches.mean(backlogEntries(on))
-		state.recordExact(sample, on, moved)
+		entries := backlogEntries(on)
+		meanBatch := t.batches.mean(entries)
+		state.recordExact(sample, entries, moved)
 		state.record(sample, on, pairs, meanBatch)
 		if forget {
 			state.forgetConsumers()
@@ -170,9 +171,10 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 	s.age.observe(sample, answer)
 }
 
-// recordExact records how the answer counted. The history must not include the answer yet.
-func (s *subscriptionState) recordExact(sample TopicSample, answer []*SubscriptionSample, moved bool) {
-	moved = moved || len(s.history.points) > 0 && s.history.last().total != backlogEntries(answer)
+// recordExact records how the answer counted. The history must not include the answer yet. A quick count of another
+// backlog may have drifted, also if nothing was published.
+func (s *subscriptionState) recordExact(sample TopicSample, entries int64, moved bool) {
+	moved = moved || len(s.history.points) > 0 && s.history.last().total != entries
 	exact := sample.Detail.Has(Precise) && sample.Incomplete == nil
 	s.precise = exact && (s.precise || s.hasBacklog())
 	switch {
