@@ -139,12 +139,15 @@ func (t triggers) value(name string, one trigger, key string) string {
 	fix := byHand
 	if key == "adminURL" {
 		fix = setURL
+	} else {
+		t.draft.keeps = true
 	}
 	if variable == "" {
-		t.lost("%s has no %s: %s", name, key, fix)
+		t.problem(t.title, "%s has no %s: %s", name, key, fix)
 		return ""
 	}
-	t.lost("%s takes %s from variable %s of the container, with no literal value there: %s", name, key, variable, fix)
+	t.problem(t.title, "%s takes %s from variable %s of the container, with no literal value there: %s", name, key,
+		variable, fix)
 	return ""
 }
 
@@ -157,7 +160,7 @@ func (t triggers) adminURL(name string, one trigger) bool {
 	parsed, err := url.Parse(address)
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.User != nil ||
 		strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" {
-		t.lost("%s has adminURL %q, which is not http://host:port: %s", name, address, setURL)
+		t.problem(t.title, "%s has adminURL %q, which is not http://host:port: %s", name, address, setURL)
 		return true
 	}
 	if d.spec.Pulsar != nil && d.spec.Pulsar.AdminURL != address {
