@@ -55,6 +55,8 @@ type Config struct {
 	// WorkerUpdateInterval is the shortest time between two updates of one function, from 1s to 1h; 0 is
 	// DefaultWorkerUpdateInterval.
 	WorkerUpdateInterval time.Duration
+	// PollInterval is about the time between two reconciles of a policy.
+	PollInterval time.Duration
 	// Now is the clock, such as time.Now.
 	Now func() time.Time
 }

@@ -23,7 +23,7 @@ const (
 	DefaultWorkerUpdateInterval = time.Minute
 	// workerLookupTTL is how long the state of a function is cached.
 	workerLookupTTL = 30 * time.Second
-	// updateWaits is how long an update may wait for its turn without being wanted again, as each reconcile does.
+	// updateWaits is how long an update may at least wait for its turn without being wanted again by a reconcile.
 	updateWaits = 30 * time.Second
 	// restartGrace is how long after an update all instances may be down before the controller assumes that a user stopped
 	// them.
@@ -100,7 +100,9 @@ func newWorkers(config Config) (*Workers, error) {
 		known:    NewLookups[function.Component, workerState](now),
 		updates:  backlog.NewCache[function.Component, time.Time](max(every, restartGrace), maxLookups),
 		failures: backlog.NewCache[function.Component, error](every, maxLookups),
-		wanted:   backlog.NewCache[function.Component, update](updateWaits, maxLookups), background: config.Background,
+		wanted:   backlog.NewCache[function.Component, update](max(updateWaits, 2*config.PollInterval), maxLookups),
+
+		background: config.Background,
 	}, nil
 }
 
@@ -260,7 +262,6 @@ func (w *Workers) Update(ctx context.Context, namespace string, component functi
 		if !wanted {
 			return
 		}
-		w.wanted.Delete(component)
 		begun, err := w.beginUpdate(ctx, component)
 		if begun {
 			err = last.send(ctx)

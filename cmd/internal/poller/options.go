@@ -212,5 +212,6 @@ func (o *Options) Targets(worker target.Worker) target.Config {
 			TrustsMore:    o.PulsarCAFile != "",
 		},
 		WorkerCredentials: o.WorkerCredentials, InstanceMetrics: o.InstanceMetrics, Worker: worker,
+		PollInterval: o.PollInterval,
 	}
 }
