@@ -16,11 +16,11 @@
 //	report.Status(observed, history, decision, state, result)  one patch, or none
 //
 // A reconcile starts when the policy, its target or an autoscaler of the same target changes, when the poller has new
-// data of an input topic, which comes first for a target at zero, and after a poll interval. A reconcile without a
-// change writes nothing, and one that wakes a target leaves the report to one two seconds later. While half of the
-// workers write statuses and policies wait for a decision, it leaves the report to one after these, unless an
-// autoscaler reads the new number there. It waits for no watch: until the cache has the policy that it wrote last, it
-// continues from the API server's answer to that write.
+// data of an input topic, which comes first for a target at zero, and after 1.25 poll intervals without these. A
+// reconcile without a change writes nothing, and one that wakes a target leaves the report to one two seconds later.
+// While half of the workers write statuses and policies wait for a decision, it leaves the report to one after these,
+// unless an autoscaler reads the new number there. It waits for no watch: until the cache has the policy that it wrote
+// last, it continues from the API server's answer to that write.
 //
 // Package controllers/policyset creates the policies of an AutoscalingPolicySet, which are reconciled like any other.
 // Package controllers/metrics has the series of each policy, and metrics.go those of the controller, with the results

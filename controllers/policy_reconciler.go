@@ -128,7 +128,7 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return reconcile.Result{}, nil
 	}
 	// The next answer usually comes before, and then nothing else is due.
-	return reconcile.Result{RequeueAfter: r.config.PollInterval * 3 / 2, Priority: new(routinePriority)}, nil
+	return reconcile.Result{RequeueAfter: r.config.PollInterval * 5 / 4, Priority: new(routinePriority)}, nil
 }
 
 // reconcile returns its result as a label value.
