@@ -18,15 +18,35 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
+// started runs requests until stop, which waits for their end.
+func started(t *testing.T, background *Background) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var ends sync.WaitGroup
+	ends.Go(func() { require.NoError(t, background.Start(ctx)) })
+	return func() {
+		cancel()
+		ends.Wait()
+	}
+}
+
+// withBackground are targets of a worker whose requests wait until the Background is started.
+func withBackground(t *testing.T, worker Worker) (*Background, *Targets) {
+	t.Helper()
+	background := NewBackground()
+	return background, newTestTargets(t, nil, func(c *Config) {
+		c.Worker, c.Background, c.Now = worker, background, time.Now
+		c.Consumers = func(backlog.Subscription) (int, error) { return 3, nil }
+	})
+}
+
 // A neighbour has 200 functions on a worker that takes 2 s for an answer, and another neighbour as many on a worker
 // that never answers. A function of the slow worker in another namespace, and one of a fast worker, are read at once.
 func TestNamespacesTakeTurnsAtAFunctionWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		background := NewBackground()
-		ctx, stop := context.WithCancel(t.Context())
-		var ends sync.WaitGroup
-		ends.Go(func() { require.NoError(t, background.Start(ctx)) })
+		stop := started(t, background)
 		began := time.Now()
 		took := map[string]time.Duration{}
 		var mu sync.Mutex
@@ -46,15 +66,14 @@ func TestNamespacesTakeTurnsAtAFunctionWorker(t *testing.T) {
 		}
 		for i := range 200 {
 			name := fmt.Sprint(i)
-			background.run(ctx, "neighbour", of("http://slow", name), request("slow"+name, 2*time.Second))
-			background.run(ctx, "other", of("http://hung", name), request("hung"+name, lookupTimeout))
-			background.run(ctx, "neighbour", of("http://slow", name), request("twice"+name, 0))
+			background.run(t.Context(), "neighbour", of("http://slow", name), request("slow"+name, 2*time.Second))
+			background.run(t.Context(), "other", of("http://hung", name), request("hung"+name, lookupTimeout))
+			background.run(t.Context(), "neighbour", of("http://slow", name), request("twice"+name, 0))
 		}
-		background.run(ctx, "victim", of("http://slow", "victim"), request("victim", 2*time.Second))
-		background.run(ctx, "victim", of("http://fast", "victim"), request("fast", 0))
+		background.run(t.Context(), "victim", of("http://slow", "victim"), request("victim", 2*time.Second))
+		background.run(t.Context(), "victim", of("http://fast", "victim"), request("fast", 0))
 		time.Sleep(103 * time.Second)
 		stop()
-		ends.Wait()
 		require.LessOrEqual(t, took["victim"], 4*time.Second)
 		require.Zero(t, took["fast"])
 		require.Equal(t, 102*time.Second, took["slow199"], "four at a time")
@@ -65,25 +84,19 @@ func TestNamespacesTakeTurnsAtAFunctionWorker(t *testing.T) {
 func TestNoPolicyWaitsForAFunctionWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		background, worker := NewBackground(), fixture.NewWorker()
-		targets := newTestTargets(t, nil, func(c *Config) {
-			c.Worker, c.Background, c.Now = worker, background, time.Now
-			c.Consumers = func(backlog.Subscription) (int, error) { return 3, nil }
-		})
+		worker := fixture.NewWorker()
+		background, targets := withBackground(t, worker)
 		spec := fixture.WorkerPolicy().Spec
 		_, err := targets.Finder.Find(t.Context(), fixture.Namespace, spec)
 		require.ErrorIs(t, err, ErrPending)
 		require.Empty(t, worker.Components, "nothing was sent")
 
-		ctx, stop := context.WithCancel(t.Context())
-		var ends sync.WaitGroup
-		ends.Go(func() { require.NoError(t, background.Start(ctx)) })
+		stop := started(t, background)
 		synctest.Wait()
 		found, err := targets.Finder.Find(t.Context(), fixture.Namespace, spec)
 		require.NoError(t, err)
 		require.Equal(t, int32(3), *found.Replicas)
 		stop()
-		ends.Wait()
 
 		time.Sleep(workerLookupTTL)
 		found, err = targets.Finder.Find(t.Context(), fixture.Namespace, spec)
@@ -95,11 +108,7 @@ func TestNoPolicyWaitsForAFunctionWorker(t *testing.T) {
 func TestAnUpdateThatFailsInTheBackgroundIsKnownUntilTheNext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		background := NewBackground()
-		targets := newTestTargets(t, nil, func(c *Config) {
-			c.Worker, c.Background, c.Now = fixture.NewWorker(), background, time.Now
-			c.Consumers = func(backlog.Subscription) (int, error) { return 3, nil }
-		})
+		background, targets := withBackground(t, fixture.NewWorker())
 		component := function.Component{Cluster: fixture.Cluster(), Name: "resize"}
 		var results []error
 		update := func() {
@@ -111,9 +120,7 @@ func TestAnUpdateThatFailsInTheBackgroundIsKnownUntilTheNext(t *testing.T) {
 		update()
 		require.Empty(t, results, "nothing was sent")
 
-		ctx, stop := context.WithCancel(t.Context())
-		var ends sync.WaitGroup
-		ends.Go(func() { require.NoError(t, background.Start(ctx)) })
+		stop := started(t, background)
 		synctest.Wait()
 		require.ErrorIs(t, targets.Workers.UpdateFailed(component), backlog.ErrForbidden)
 		update()
@@ -125,7 +132,6 @@ func TestAnUpdateThatFailsInTheBackgroundIsKnownUntilTheNext(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, results, 2)
 		stop()
-		ends.Wait()
 	})
 }
 
@@ -141,11 +147,7 @@ func TestAnUpdateThatWaitsIsTheLastOneWanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				background := NewBackground()
-				targets := newTestTargets(t, nil, func(c *Config) {
-					c.Worker, c.Background, c.Now = fixture.NewWorker(), background, time.Now
-					c.Consumers = func(backlog.Subscription) (int, error) { return 3, nil }
-				})
+				background, targets := withBackground(t, fixture.NewWorker())
 				var sent []int
 				for _, replicas := range []int{20, 3} {
 					targets.Workers.Update(t.Context(), fixture.Namespace,
@@ -156,12 +158,9 @@ func TestAnUpdateThatWaitsIsTheLastOneWanted(t *testing.T) {
 						}, func(error) {})
 				}
 				time.Sleep(test.waits)
-				ctx, stop := context.WithCancel(t.Context())
-				var ends sync.WaitGroup
-				ends.Go(func() { require.NoError(t, background.Start(ctx)) })
+				stop := started(t, background)
 				synctest.Wait()
 				stop()
-				ends.Wait()
 				require.Equal(t, test.want, sent)
 			})
 		})
