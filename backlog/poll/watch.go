@@ -83,7 +83,7 @@ func (s *schedule) follow(topic backlog.Job, sample backlog.TopicSample, now tim
 	}
 	var changes []backlog.Change
 	for j := range exist {
-		if _, known := one.watched[j]; !known {
+		if !one.watches(j) {
 			one.watched[j] = watching{}
 		}
 		changes = append(changes, backlog.Change{Job: j, Wanted: true, Soon: s.slots[j] == nil, Tenants: one.tenants})

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
@@ -118,7 +119,7 @@ func uidOf(planned set.PlannedPolicy) types.UID {
 func (r *Reconciler) memory(cached *v1alpha1.AutoscalingPolicySet) *setMemory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := types.NamespacedName{Namespace: cached.Namespace, Name: cached.Name}
+	key := client.ObjectKeyFromObject(cached)
 	if m := r.memories[key]; m == nil || m.uid != cached.UID {
 		r.memories[key] = &setMemory{uid: cached.UID}
 	}
