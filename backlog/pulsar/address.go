@@ -33,8 +33,8 @@ type address struct {
 	large bool
 	// scalable is true for a topic that consists of segments.
 	scalable bool
-	// owned is true if one broker owns the resource: the others redirect there.
-	owned bool
+	// owner is the path of the topic whose owner answers: other brokers redirect there. Empty if each broker answers.
+	owner string
 }
 
 // topicAddress validates the admin URL and the name, which both come from users.
@@ -45,7 +45,7 @@ func topicAddress(topic backlog.Topic) (address, error) {
 	}
 	return adminAddress(topic.Cluster, address{
 		path: path, subject: topic.Name, grant: "consume on namespace " + backlog.NamespaceOf(topic.Cluster, topic.Name).Name,
-		absent: backlog.ErrTopicNotFound, remedy: "create it or correct its name", owned: true,
+		absent: backlog.ErrTopicNotFound, remedy: "create it or correct its name", owner: path,
 		scalable: strings.HasPrefix(topic.Name, backlog.ScalableDomain),
 	})
 }
@@ -101,6 +101,7 @@ func (a address) position(partition int, subscription string, position int64) ad
 		a.path += backlog.PartitionSuffix + strconv.Itoa(partition)
 		a.subject += backlog.PartitionSuffix + strconv.Itoa(partition)
 	}
+	a.owner = a.path
 	a.path += "/subscription/" + url.QueryEscape(subscription) + "/position/" + strconv.FormatInt(position, 10)
 	return a
 }

@@ -69,7 +69,7 @@ type ownedTopic struct {
 }
 
 func (e *exchange) owned() ownedTopic {
-	return ownedTopic{cluster: e.address.cluster, path: e.address.path}
+	return ownedTopic{cluster: e.address.cluster, path: e.address.owner}
 }
 
 // errMoved marks a redirect from the broker that was the known owner of the topic.
@@ -100,7 +100,7 @@ func (e *exchange) tryOwner(ctx context.Context) (retryable bool, err error) {
 
 // owner is the broker to call, nil for the admin URL.
 func (e *exchange) owner() *url.URL {
-	if !e.address.owned {
+	if e.address.owner == "" {
 		return nil
 	}
 	base, _ := e.owners.Get(e.owned(), time.Now())
@@ -110,7 +110,7 @@ func (e *exchange) owner() *url.URL {
 // learnOwner caches the broker that answered about a topic, if it is not that of the admin URL. It is an allowed host:
 // the request was sent there.
 func (e *exchange) learnOwner(u *url.URL) {
-	if e.address.owned && u.Scheme == e.address.base.Scheme && u.Host != e.address.base.Host {
+	if e.address.owner != "" && u.Scheme == e.address.base.Scheme && u.Host != e.address.base.Host {
 		e.owners.Put(e.owned(), &url.URL{Scheme: u.Scheme, Host: u.Host}, time.Now())
 	}
 }

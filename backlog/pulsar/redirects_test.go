@@ -144,12 +144,14 @@ func TestRefusalsOfAnOwnerStand(t *testing.T) {
 }
 
 func TestOwnersAreRememberedForEachCluster(t *testing.T) {
-	resource := func(path, access, base string, owned bool) address {
+	resource := func(path, access, base string) address {
 		u, err := url.Parse(base)
 		require.NoError(t, err)
-		return address{cluster: backlog.Cluster{AdminURL: base, Access: access}, base: u, path: path, owned: owned}
+		return address{cluster: backlog.Cluster{AdminURL: base, Access: access}, base: u, path: path, owner: path}
 	}
-	here := resource("/orders", "", "http://front:8080", true)
+	here := resource("/orders", "", "http://front:8080")
+	ownerless := here
+	ownerless.owner = ""
 	tests := map[string]struct {
 		learns, reads address
 		at            string
@@ -160,26 +162,34 @@ func TestOwnersAreRememberedForEachCluster(t *testing.T) {
 			"http://broker-0:8080",
 		},
 		"another topic": {
-			here, resource("/other", "", "http://front:8080", true), "http://broker-0:8080",
+			here, resource("/other", "", "http://front:8080"), "http://broker-0:8080",
 			"",
 		},
 		"other credentials": {
-			here, resource("/orders", "a", "http://front:8080", true), "http://broker-0:8080",
+			here, resource("/orders", "a", "http://front:8080"), "http://broker-0:8080",
 			"",
 		},
 		"another cluster": {
-			here, resource("/orders", "", "http://front-1:8080", true), "http://broker-0:8080",
+			here, resource("/orders", "", "http://front-1:8080"), "http://broker-0:8080",
 			"",
 		},
 		"a redirect to TLS":    {here, here, "https://broker-0:8443", ""},
 		"the admin URL itself": {here, here, "http://front:8080/orders/stats", ""},
 		"something without an owner": {
-			resource("/ns", "", "http://front:8080", false),
-			resource("/ns", "", "http://front:8080", false), "http://broker-0:8080", "",
+			ownerless, ownerless, "http://broker-0:8080", "",
+		},
+		"an entry of the topic": {
+			here, here.position(backlog.NotPartitioned, "resize", 6), "http://broker-0:8080", "http://broker-0:8080",
+		},
+		"an entry of a partition": {
+			here.position(3, "resize", 1), here.position(3, "resize", 6), "http://broker-0:8080", "http://broker-0:8080",
+		},
+		"an entry of another partition": {
+			here.position(3, "resize", 1), here.position(4, "resize", 1), "http://broker-0:8080", "",
 		},
 		"TLS to TLS, with its own path?": {
-			resource("/orders", "", "https://front", true),
-			resource("/orders", "", "https://front", true), "https://broker-0:8443/x", "https://broker-0:8443",
+			resource("/orders", "", "https://front"),
+			resource("/orders", "", "https://front"), "https://broker-0:8443/x", "https://broker-0:8443",
 		},
 	}
 	for name, tt := range tests {

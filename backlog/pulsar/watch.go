@@ -41,7 +41,7 @@ func (c *client) broker(ctx context.Context, partition backlog.Topic) (reader.Br
 	if err != nil {
 		return reader.Broker{}, err
 	}
-	a.path, a.owned = strings.Replace(a.path, "/admin/v2/", "/lookup/v2/topic/", 1), false
+	a.path, a.owner = strings.Replace(a.path, "/admin/v2/", "/lookup/v2/topic/", 1), ""
 	var plain, secure string
 	err = c.get(ctx, a, callLookup, "", func(r io.Reader) (err error) {
 		plain, secure, err = decodeLookup(r)

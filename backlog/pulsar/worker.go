@@ -113,7 +113,7 @@ func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample ba
 // status requests /status, one at a time, and returns when it began.
 func (w *Worker) status(ctx context.Context, a address, decode decodeFunc) (at time.Time, err error) {
 	a.timeout = workerTimeout
-	err = w.statuses.do(ctx, a, func() error {
+	err = w.statuses.do(ctx, a, func(ctx context.Context) error {
 		at = w.now()
 		return w.client.get(ctx, a, callComponentStatus, "", decode)
 	})
@@ -218,8 +218,9 @@ func newWorkerLimits(now func() time.Time) *workerLimits {
 	}
 }
 
-func (l *workerLimits) do(ctx context.Context, a address, request func() error) error {
-	came := time.Now()
+// do waits for the turn of a request as long as the context allows. The request itself has workerTimeout, even if the
+// turn comes late: it blocks the worker as long, whether or not the answer is awaited.
+func (l *workerLimits) do(ctx context.Context, a address, request func(context.Context) error) error {
 	release, err := l.limiter.acquire(ctx, a.base)
 	if err != nil {
 		return transportFault(a, a.base, err, 0)
@@ -230,11 +231,14 @@ func (l *workerLimits) do(ctx context.Context, a address, request func() error) 
 			"%s did not say in time how instances are, which it does not while it stops or deletes "+
 				"some: next request at %s", a.base.Host, until.UTC().Format(time.RFC3339))
 	}
-	sent := time.Now()
-	err = request()
-	// A request that got its turn late may have had little time left, which is not the worker's fault.
-	enough := min(sent.Sub(came), workerTimeout/2)
-	if errors.Is(err, context.DeadlineExceeded) && time.Since(sent) >= enough {
+	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), workerTimeout)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		if errors.Is(ctx.Err(), context.Canceled) { // the program ends
+			cancel()
+		}
+	})()
+	if err = request(timed); errors.Is(err, context.DeadlineExceeded) {
 		now := l.now()
 		l.hanging.Put(a.base.Host, now.Add(hangFor), now)
 	}

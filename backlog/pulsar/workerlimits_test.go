@@ -18,41 +18,58 @@ import (
 )
 
 func TestAWorkerThatHangsGetsNoRequestForAMinute(t *testing.T) {
-	broker := newFakeBroker(t)
-	const path = "/admin/v3/functions/public/default/"
-	hangs := make(chan struct{})
-	t.Cleanup(func() { close(hangs) })
-	broker.on(path+"sf/status", func(http.ResponseWriter, *http.Request) { <-hangs })
-	broker.on(path+"other/status", answers(`{"numInstances":1,"instances":[{"instanceId":0,"status":{"running":true}}]}`))
-	broker.on(path+"sf", noContent())
-	worker := newSource(t, Config{}, broker).Worker()
-	now := time.Unix(1000, 0)
-	worker.statuses.now = func() time.Time { return now }
-	sf, other := broker.component(function.KindFunction, "sf"), broker.component(function.KindFunction, "other")
+	synctest.Test(t, func(t *testing.T) {
+		way := newNetwork(t)
+		broker := way.broker("worker:6750")
+		const path = "/admin/v3/functions/public/default/"
+		broker.on(path+"sf/status", hangs)
+		broker.on(path+"slow/status", func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(workerTimeout - 1) // for instances that do not answer
+			answers(`{"numInstances":1,"instances":[{"instanceId":0,"status":{"running":false}}]}`)(w, r)
+		})
+		broker.on(path+"other/status", answers(`{"numInstances":1,"instances":[{"instanceId":0,"status":{"running":true}}]}`))
+		broker.on(path+"sf", noContent())
+		worker := way.source(Config{}).Worker()
+		component := func(name string) function.Component { return broker.component(function.KindFunction, name) }
 
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err := worker.Status(ctx, sf)
-	require.ErrorIs(t, err, backlog.ErrUnreachable)
-	now = now.Add(hangFor - 1)
-	for _, component := range []function.Component{sf, other} {
-		_, err = worker.Status(t.Context(), component)
+		// Its callers await no answer for as long as a worker may need.
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		status, err := worker.Status(ctx, component("slow"))
+		require.NoError(t, err)
+		require.Equal(t, 1, status.Instances)
+
+		stopped, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, stop)
+		_, err = worker.Status(stopped, component("sf"))
+		require.ErrorIs(t, err, context.Canceled)
+		require.Empty(t, worker.statuses.hanging.Values(), "the program ends")
+
+		start := time.Now()
+		_, err = worker.Status(t.Context(), component("sf"))
+		require.ErrorIs(t, err, backlog.ErrUnreachable)
+		require.Equal(t, workerTimeout, time.Since(start))
+		before := len(broker.requested())
+		time.Sleep(hangFor - 1)
+		for _, name := range []string{"sf", "other"} {
+			_, err = worker.Status(t.Context(), component(name))
+			require.ErrorIs(t, err, backlog.ErrUnavailable)
+			require.ErrorContains(t, err, "next request at "+start.Add(workerTimeout+hangFor).UTC().Format(time.RFC3339))
+		}
+		_, err = worker.FetchInstances(t.Context(),
+			function.Component{
+				Cluster: component("sk").Cluster, Kind: function.KindSink, Tenant: "public", Namespace: "default",
+				Name: "sk",
+			}.Workload())
 		require.ErrorIs(t, err, backlog.ErrUnavailable)
-		require.ErrorContains(t, err, "next request at 1970-01-01T00:17:40Z")
-	}
-	_, err = worker.FetchInstances(t.Context(),
-		function.Component{
-			Cluster: other.Cluster, Kind: function.KindSink, Tenant: "public", Namespace: "default",
-			Name: "sk",
-		}.Workload())
-	require.ErrorIs(t, err, backlog.ErrUnavailable)
-	require.Equal(t, []string{path + "sf/status"}, broker.requested())
-	require.NoError(t, worker.SetParallelism(t.Context(), sf, 2), "other requests are allowed")
+		require.Len(t, broker.requested(), before)
+		require.NoError(t, worker.SetParallelism(t.Context(), component("sf"), 2), "other requests are allowed")
 
-	now = now.Add(1)
-	status, err := worker.Status(t.Context(), other)
-	require.NoError(t, err)
-	require.Equal(t, function.Status{Instances: 1, Running: 1}, status)
+		time.Sleep(1)
+		status, err = worker.Status(t.Context(), component("other"))
+		require.NoError(t, err)
+		require.Equal(t, function.Status{Instances: 1, Running: 1}, status)
+	})
 }
 
 func TestAWorkerGetsOneRequestAtATime(t *testing.T) {
@@ -72,7 +89,7 @@ func TestAWorkerGetsOneRequestAtATime(t *testing.T) {
 		for range 10 {
 			for _, a := range []address{here, there} {
 				go func() {
-					done <- limits.do(t.Context(), a, func() error {
+					done <- limits.do(t.Context(), a, func(context.Context) error {
 						mu.Lock()
 						running[a.base.Host]++
 						most[a.base.Host] = max(most[a.base.Host], running[a.base.Host])
@@ -93,41 +110,36 @@ func TestAWorkerGetsOneRequestAtATime(t *testing.T) {
 		require.Equal(t, 10*time.Second, time.Since(start), "each host has its own turn")
 		require.Equal(t, map[string]int{"here:8080": 1, "there:8080": 1}, most)
 
+		waits := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		go func() {
-			done <- limits.do(t.Context(), here, func() error { time.Sleep(8 * time.Second); return nil })
+			done <- limits.do(t.Context(), here, func(context.Context) error { time.Sleep(8 * time.Second); return nil })
 		}()
 		synctest.Wait()
 		late, end := context.WithTimeout(t.Context(), 9*time.Second)
 		defer end()
-		err = limits.do(late, here, func() error { <-late.Done(); return late.Err() })
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		turn := time.Now().Add(8 * time.Second)
+		require.NoError(t, limits.do(late, here, func(ctx context.Context) error {
+			deadline, _ := ctx.Deadline()
+			require.Equal(t, turn.Add(workerTimeout), deadline, "it got its turn late, and has its whole time")
+			return nil
+		}))
 		require.NoError(t, <-done)
-		require.Empty(t, limits.hanging.Values(), "it got its turn late, and had a second left")
 
 		held := make(chan struct{})
 		go func() {
-			done <- limits.do(t.Context(), here, func() error { <-held; return nil })
+			done <- limits.do(t.Context(), here, func(context.Context) error { <-held; return nil })
 		}()
 		synctest.Wait()
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err = limits.do(short, here, func() error { panic("it is not its turn") })
+		err = limits.do(short, here, func(context.Context) error { panic("it is not its turn") })
 		require.ErrorIs(t, err, backlog.ErrUnreachable)
 		close(held)
 		require.NoError(t, <-done)
-		require.NoError(t, limits.do(t.Context(), there, func() error { return nil }))
+		require.NoError(t, limits.do(t.Context(), there, func(context.Context) error { return nil }))
 		require.Empty(t, limits.hanging.Values(), "a wait without a turn is not the host's failure")
 
-		go func() {
-			done <- limits.do(t.Context(), there, func() error { time.Sleep(2 * workerTimeout); return nil })
-		}()
-		synctest.Wait()
-		err = limits.do(t.Context(), there, func() error {
-			time.Sleep(workerTimeout)
-			return context.DeadlineExceeded
-		})
-		require.Error(t, err)
-		require.NoError(t, <-done)
-		require.Len(t, limits.hanging.Values(), 1, "it got its turn late, and had all the time")
+		require.ErrorIs(t, limits.do(t.Context(), there, waits), context.DeadlineExceeded)
+		require.Len(t, limits.hanging.Values(), 1)
 	})
 }

@@ -68,7 +68,7 @@ func Restore(s Subject, a Autoscalers) Restoration {
 			back.Kept = append(back.Kept, err.Error())
 			continue
 		}
-		if !stays(kindAutoscaler+" "+hpa.Name, cmp.Or(skipAutoscaler(s.Target, a.Conflicting, hpa), beside)) {
+		if !stays(kindAutoscaler+" "+hpa.Name, cmp.Or(skipAutoscaler(s, a.Conflicting, hpa), beside)) {
 			back.Autoscalers = append(back.Autoscalers, hpa)
 		}
 	}
@@ -92,17 +92,17 @@ func skipMaxReplicas(target *Target) string {
 
 // skipAutoscaler is the reason not to recreate an autoscaler; empty to recreate it. Other writers may change the
 // status, so the controller recreates only autoscalers of the target.
-func skipAutoscaler(target *Target, conflicting []ConflictingAutoscaler,
+func skipAutoscaler(s Subject, conflicting []ConflictingAutoscaler,
 	hpa *autoscalingv2.HorizontalPodAutoscaler,
 ) string {
-	if target == nil {
-		return "the target is gone"
-	}
-	if !scaledWithTarget(target, hpa.Spec.ScaleTargetRef) {
+	if !scaledWithTarget(s, hpa.Spec.ScaleTargetRef) {
 		return "it does not scale the target"
 	}
 	for _, owner := range hpa.OwnerReferences {
-		if owner.Kind != target.Ref.Kind || owner.Name != target.Ref.Name {
+		switch {
+		case s.Target == nil:
+			return "its owner may be gone like the target"
+		case owner.Kind != s.Target.Ref.Kind || owner.Name != s.Target.Ref.Name:
 			return "another object owns it"
 		}
 	}
@@ -127,10 +127,15 @@ func currentConflict(target *Target, conflicting []ConflictingAutoscaler, suspen
 	return ""
 }
 
-// scaledWithTarget reports whether a reference names an object that shares the target's replicas.
-func scaledWithTarget(target *Target, ref autoscalingv2.CrossVersionObjectReference) bool {
+// scaledWithTarget reports whether a reference names an object that shares the target's replicas. Of a target that is
+// gone, which may come back, only its own name is known.
+func scaledWithTarget(s Subject, ref autoscalingv2.CrossVersionObjectReference) bool {
 	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
-	return slices.ContainsFunc(target.Scaled, func(s v1alpha1.ScaleTargetRef) bool {
+	scaled := []v1alpha1.ScaleTargetRef{s.Policy.Spec.ScaleTargetRef}
+	if s.Target != nil {
+		scaled = s.Target.Scaled
+	}
+	return slices.ContainsFunc(scaled, func(s v1alpha1.ScaleTargetRef) bool {
 		return s.Kind == ref.Kind && s.Name == ref.Name && group(s.APIVersion) == group(ref.APIVersion)
 	})
 }

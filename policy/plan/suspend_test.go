@@ -188,7 +188,19 @@ func TestRestore(t *testing.T) {
 	}{
 		"all of it": {func(*plan.Observed) {}, all},
 		"the target does not exist": {func(w *plan.Observed) { w.Target = nil }, given{kept: []string{
-			"maxReplicas 5: the target is gone", "HorizontalPodAutoscaler theirs: the target is gone",
+			"maxReplicas 5: the target is gone", "HorizontalPodAutoscaler theirs: it does not scale the target",
+		}}},
+		"the target does not exist, and may come back": {func(w *plan.Observed) {
+			ref := w.Policy.Spec.ScaleTargetRef
+			w.Target = nil
+			w.Policy.Status.TakenOver.HorizontalPodAutoscalers = []v1alpha1.Manifest{
+				manifest("theirs", ref.APIVersion, ref.Kind, ref.Name),
+				`{"metadata":{"name":"owned","ownerReferences":[{"kind":"` + v1alpha1.Manifest(ref.Kind) + `","name":"` +
+					v1alpha1.Manifest(ref.Name) + `"}]},` +
+					manifest("owned", ref.APIVersion, ref.Kind, ref.Name)[len(`{"metadata":{"name":"owned"},`):],
+			}
+		}, given{autoscalers: []string{"theirs"}, kept: []string{
+			"maxReplicas 5: the target is gone", "HorizontalPodAutoscaler owned: its owner may be gone like the target",
 		}}},
 		"a user set maxReplicas": {func(w *plan.Observed) {
 			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true,
