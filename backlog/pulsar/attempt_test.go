@@ -123,6 +123,10 @@ func TestSlowAgesDoNotOpenTheBreaker(t *testing.T) {
 					})
 				}
 				require.NoError(t, group.Wait())
+				before := len(broker.requested())
+				_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Age})
+				require.NoError(t, err)
+				require.Len(t, broker.requested(), before+1, "the age is not requested while storage hangs")
 				requireIdle(t, source.client.chain)
 			})
 		})

@@ -28,8 +28,8 @@ const (
 )
 
 // checkRedirect is the CheckRedirect of a call. A broker redirects to the owner of the topic, which is another host:
-// the credentials are sent there if it is an allowed host, and nothing is sent to any other. direct is true if the
-// request was for the owner.
+// the credentials are sent there if it is an allowed host, or a pod behind the Service that the admin URL names. Nothing
+// is sent to any other. direct is true if the request was for the owner.
 func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		from, to := via[len(via)-1].URL, req.URL
@@ -42,7 +42,7 @@ func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Reques
 			return backlog.Errorf(backlog.ErrForbidden,
 				"%s redirects %s from https to http://%s: set webServicePortTls on the brokers",
 				from.Host, e.address.subject, backlog.Quote(to.Host))
-		case e.barred(e.address.cluster, to) != "":
+		case e.barred(e.address.cluster, to) != "" && !behind(e.address.base, to):
 			return backlog.Errorf(backlog.ErrHostNotAllowed, "%s redirects %s to %s, which %s",
 				from.Host, e.address.subject, backlog.Quote(to.Host), e.barred(e.address.cluster, to))
 		case direct:
@@ -60,6 +60,17 @@ func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Reques
 func noHTTPRedirect(a address, from *url.URL) error {
 	return backlog.Errorf(backlog.ErrProtocol, "%s redirects %s to no HTTP URL: is it a Pulsar admin service?",
 		from.Host, a.subject)
+}
+
+// behind reports whether a URL is of a pod behind a Kubernetes Service, as brokers of a StatefulSet advertise
+// themselves: broker-0.broker.pulsar.svc.cluster.local behind broker.pulsar, with the same scheme and port.
+func behind(service, pod *url.URL) bool {
+	name := func(u *url.URL) string {
+		host, _ := canonicalHost(u.Hostname()) // an invalid one is no host's suffix
+		return strings.TrimSuffix(strings.TrimSuffix(host, ".svc.cluster.local"), ".svc")
+	}
+	return service.Scheme == pod.Scheme && portOf(service) == portOf(pod) &&
+		strings.HasSuffix(name(pod), "."+name(service))
 }
 
 // ownedTopic identifies a topic by the path of its resource.
@@ -107,8 +118,8 @@ func (e *exchange) owner() *url.URL {
 	return base
 }
 
-// learnOwner caches the broker that answered about a topic, if it is not that of the admin URL. It is an allowed host:
-// the request was sent there.
+// learnOwner caches the broker that answered about a topic, if it is not that of the admin URL. It may get
+// requests: checkRedirect allowed it.
 func (e *exchange) learnOwner(u *url.URL) {
 	if e.address.owner != "" && u.Scheme == e.address.base.Scheme && u.Host != e.address.base.Host {
 		e.owners.Put(e.owned(), &url.URL{Scheme: u.Scheme, Host: u.Host}, time.Now())

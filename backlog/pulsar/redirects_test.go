@@ -67,6 +67,52 @@ func TestFetchGoesToTheOwnerAtOnce(t *testing.T) {
 	})
 }
 
+func TestARedirectToAPodBehindTheServiceIsFollowed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		service, pod string
+		refused      bool
+	}{
+		"of a StatefulSet":           {service: "broker.pulsar:8080", pod: "broker-0.broker.pulsar.svc.cluster.local:8080"},
+		"both without the domain":    {service: "broker.pulsar.svc:8080", pod: "broker-0.broker.pulsar:8080"},
+		"of another domain":          {service: "pulsar.example.org:8080", pod: "a.b.pulsar.example.org:8080"},
+		"of another Service":         {service: "broker.pulsar:8080", pod: "broker-0.other.pulsar:8080", refused: true},
+		"of another namespace":       {service: "broker.pulsar:8080", pod: "broker-0.broker.media:8080", refused: true},
+		"a name that ends alike":     {service: "broker.pulsar:8080", pod: "my-broker.pulsar:8080", refused: true},
+		"outside of the cluster":     {service: "broker.pulsar:8080", pod: "b.broker.pulsar.svc.example.org:8080", refused: true},
+		"at another port":            {service: "broker.pulsar:8080", pod: "broker-0.broker.pulsar:9090", refused: true},
+		"below an address":           {service: "10.0.0.1:8080", pod: "x.10.0.0.1:8080", refused: true},
+		"the Service of a namespace": {service: "broker-0.broker.pulsar:8080", pod: "broker.pulsar:8080", refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				way := newNetwork(t)
+				front, owner := way.broker(tt.service), way.broker(tt.pod)
+				front.on("orders/partitions", answers(notPartitioned))
+				front.on("orders/stats", redirectsTo(owner.URL))
+				owner.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`))
+				source, err := New(Config{
+					AllowedHosts: []string{front.URL}, TokenFile: writeFile(t, "token", "secret"),
+					Registerer: prometheus.NewRegistry(), dial: way.dial,
+				})
+				require.NoError(t, err)
+				t.Cleanup(source.Close)
+				for range 2 { // by the redirect, and to the known owner
+					_, err = source.Fetch(t.Context(), front.topic("orders"), backlog.Request{Detail: backlog.Slim})
+					if tt.refused {
+						require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
+						require.Empty(t, owner.requested())
+						continue
+					}
+					require.NoError(t, err)
+				}
+				if !tt.refused {
+					require.Equal(t, "Bearer secret", owner.request(1).Header.Get("Authorization"))
+				}
+			})
+		})
+	}
+}
+
 func TestAFormerOwnerCostsNoFetch(t *testing.T) {
 	tests := map[string]struct {
 		answer http.HandlerFunc

@@ -272,7 +272,7 @@ func (s *Source) tryAge(
 	switch {
 	case err == nil:
 		release(outcome{kind: answered})
-	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+	case ctx.Err() == nil && backlog.TimedOut(err):
 		release(outcome{kind: failed})
 	default:
 		release(outcome{})

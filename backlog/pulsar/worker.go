@@ -29,7 +29,7 @@ const workerTimeout = 30 * time.Second
 // instances. So only one at a time is active for each worker. Call them at most once a minute, and scrape the pods
 // instead if possible.
 //
-// A redirect to the worker that owns the function (307) is followed to allowed hosts only: Config.AllowedHosts must
+// A redirect to the worker that owns the function (307) is followed as brokers' are. For others Config.AllowedHosts must
 // have the workers' host names. The credentials need the action "functions", "sinks" or "sources" on the namespace.
 type Worker struct {
 	client *client
@@ -238,7 +238,7 @@ func (l *workerLimits) do(ctx context.Context, a address, request func(context.C
 			cancel()
 		}
 	})()
-	if err = request(timed); errors.Is(err, context.DeadlineExceeded) {
+	if err = request(timed); backlog.TimedOut(err) {
 		now := l.now()
 		l.hanging.Put(a.base.Host, now.Add(hangFor), now)
 	}

@@ -141,5 +141,9 @@ func TestAWorkerGetsOneRequestAtATime(t *testing.T) {
 
 		require.ErrorIs(t, limits.do(t.Context(), there, waits), context.DeadlineExceeded)
 		require.Len(t, limits.hanging.Values(), 1)
+		require.Error(t, limits.do(t.Context(), here, func(context.Context) error {
+			return statusFault(here, here.base, errorAnswer{status: http.StatusGatewayTimeout}, nil)
+		}))
+		require.Len(t, limits.hanging.Values(), 2, "a proxy gave the answer up")
 	})
 }
