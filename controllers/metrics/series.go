@@ -100,9 +100,9 @@ func essential() []series {
 				return []sample{{[]string{r.actuator, r.mode, r.target, r.targetKind}, 1}}
 			},
 		},
-		gauge("min_replicas", "replicas", never, "spec.minReplicas.",
+		gauge("min_replicas", "replicas", never, "spec.minReplicas, as active schedules narrow it.",
 			func(r *Record) backlog.Measurement { return backlog.Known(float64(r.minReplicas)) }),
-		gauge("max_replicas", "replicas", never, "spec.maxReplicas.",
+		gauge("max_replicas", "replicas", never, "spec.maxReplicas, as active schedules narrow it.",
 			func(r *Record) backlog.Measurement { return backlog.Known(float64(r.maxReplicas)) }),
 		gauge("desired_replicas", "replicas", noDecision,
 			"Desired replicas of the last decision, which the autoscaler of the policy follows.",
