@@ -215,12 +215,16 @@ func (c statusCheck) limits() checked {
 	if limited == nil || limited.Status != metav1.ConditionTrue || limited.Reason == v1alpha1.ReasonTooFewReplicas {
 		return c.of(check, v1alpha1.ConditionScalingLimited, resultOK)
 	}
-	fix := map[string]string{
-		v1alpha1.ReasonTooManyReplicas:  ": raise maxReplicas",
-		v1alpha1.ReasonTooFewPartitions: ": add partitions",
-		v1alpha1.ReasonExternalLimit:    ": find what the target waits for, such as a database",
+	external := "find what the target waits for, such as a database"
+	if d := c.policy.Status.Decision; d != nil && d.Hold != nil && d.Hold.Reason == decide.HoldDispatchLimited {
+		external = "acknowledge messages in the function, or raise the limit of Pulsar"
 	}
-	return checked{check, resultWarning, limited.Reason, limited.Message + fix[limited.Reason]}
+	fix := map[string]string{
+		v1alpha1.ReasonTooManyReplicas:  "raise maxReplicas",
+		v1alpha1.ReasonTooFewPartitions: "add partitions",
+		v1alpha1.ReasonExternalLimit:    external,
+	}
+	return checked{check, resultWarning, limited.Reason, limited.Message + ": " + fix[limited.Reason]}
 }
 
 // replicas is whether the target follows the decisions, and replicas start. Ready has other reasons from earlier

@@ -177,6 +177,22 @@ func TestTheFixOfAPausedPolicyIsWhatResumesIt(t *testing.T) {
 	}
 }
 
+func TestTheFixOfAnExternalLimitDependsOnTheHold(t *testing.T) {
+	limited := setCondition("ScalingLimited", "True", "ExternalLimit", "no more messages")
+	for name, test := range map[string]struct{ hold, want string }{
+		"the function waits": {"ScalingIneffective", "find what the target waits for, such as a database"},
+		"Pulsar holds messages back": {
+			"DispatchLimited", "acknowledge messages in the function, or raise the limit of Pulsar",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := judgedPolicy(limited, hold(test.hold, "measured"))
+			require.Equal(t, checked{"limits", "warning", "ExternalLimit", "no more messages: " + test.want},
+				statusCheck{&p, p.Spec.Mode}.limits())
+		})
+	}
+}
+
 func TestATrialOfAPolicyInModeAutoHasNoErrorWhileAllArePaused(t *testing.T) {
 	p := judgedPolicy(append(pausedConditions("all are paused"), func(p *v1alpha1.AutoscalingPolicy) {
 		p.Spec.Mode = v1alpha1.ModeRecommend
