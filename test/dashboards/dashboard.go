@@ -73,6 +73,8 @@ type Variable struct {
 	Label string `json:"label"`
 	// Definition is the query for its values.
 	Definition string `json:"definition"`
+	// AllValue is what All stands for; empty where All cannot be chosen.
+	AllValue string `json:"allValue"`
 }
 
 // Annotation is a query for marks in all panels.

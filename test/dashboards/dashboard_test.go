@@ -151,6 +151,25 @@ func TestQueriesUseVariablesThatExist(t *testing.T) {
 	}
 }
 
+// A variable of which All is any value at all selects our series only where no others are queried with it.
+func TestAllSelectsOurSeriesAlone(t *testing.T) {
+	series := regexp.MustCompile(`([a-zA-Z_:][\w:]*){[^}]*`)
+	for name, dashboard := range allDashboards(t) {
+		for _, variable := range dashboard.Templating.List {
+			if variable.AllValue != ".*" {
+				continue
+			}
+			for _, expression := range expressions(dashboard) {
+				for _, found := range series.FindAllStringSubmatch(expression, -1) {
+					if strings.Contains(found[0], "$"+variable.Name) {
+						require.Contains(t, found[1], "pulsar_autoscaler_", "%s: %s", name, expression)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestLinksLeadToDashboardsThatExist(t *testing.T) {
 	uids := map[string]bool{}
 	for _, dashboard := range allDashboards(t) {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/dashboards"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 )
 
@@ -100,6 +101,38 @@ func TestRulesAskForSeriesOfTheCode(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSavedReplicasOfAPolicyCountOnce: each leader has a series of its own, which a change of the leader ends.
+func TestSavedReplicasOfAPolicyCountOnce(t *testing.T) {
+	t.Parallel()
+	found, err := dashboards.Read("../../deploy/monitoring/dashboards")
+	require.NoError(t, err)
+	var saved string
+	for _, panel := range found["fleet"].Panels {
+		if panel.Title == "Replicas saved" {
+			saved = panel.Targets[0].Expression
+		}
+	}
+	const series = `pulsar_autoscaler_policy_running_replicas{namespace="media",policy="resize",instance="`
+	content, err := yaml.Marshal(map[string]any{"tests": []any{map[string]any{
+		"interval": "1m",
+		"input_series": []any{
+			map[string]string{"series": series + `a"}`, "values": "2 10 2 stale"},
+			map[string]string{"series": series + `b"}`, "values": "_ _ _ 2 10 4"},
+		},
+		"promql_expr_test": []any{map[string]any{
+			"expr": dashboards.Fill(saved, map[string]string{
+				"namespace": "media", "policy": "resize", "__range": "6m", "__interval": "1m",
+			}),
+			"eval_time": "5m", "exp_samples": []any{map[string]any{"labels": "{}", "value": 5}}, // 10 - 30 / 6
+		}},
+	}}})
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "saved.yaml")
+	require.NoError(t, os.WriteFile(file, content, 0o600))
+	out, err := exec.CommandContext(t.Context(), thePromtool.Need(t), "test", "rules", file).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 func TestPromtoolAcceptsTheRules(t *testing.T) {

@@ -144,7 +144,7 @@ export function autoscaler() {
     uid: 'pulsar-autoscaler-autoscaler', title: 'Pulsar autoscaler / Autoscaler',
     about: 'The adapter itself: polls, decisions, writes and memory.',
     variables: [labelVariable({
-      name: 'job', label: 'Job', query: 'label_values(pulsar_autoscaler_build_info, job)', all: true,
+      name: 'job', label: 'Job', query: 'label_values(pulsar_autoscaler_leader, job)',
     })],
   });
   now(builder.withRow(row('Now')));

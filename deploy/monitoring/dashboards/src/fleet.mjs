@@ -21,8 +21,8 @@ const worst = `topk(10, ${late})`;
 const ofWorst = (expr) => `max by (namespace, policy) (${expr}) and on (namespace, policy) ${worst}`;
 
 /** By how much the replicas were fewer than each policy's peak, on average. */
-const saved = `sum(max_over_time(${series('running_replicas')}[$__range:$__interval]) - `
-  + `avg_over_time(${series('running_replicas')}[$__range:$__interval]))`;
+const running = `(max by (namespace, policy) (${series('running_replicas')}))[$__range:$__interval]`;
+const saved = `sum(max_over_time(${running}) - avg_over_time(${running}))`;
 
 const replicas = { Desired: ['blue'], Spec: ['purple'], Running: ['green'], Minimum: ['text', true] };
 
