@@ -166,13 +166,18 @@ func (r release) csv(b binary, all []object, digests map[string]string) (object,
 	return csv, nil
 }
 
-// deployment is that of the adapter with its image. Users set its Pulsar by variables in the Subscription.
+// deployment is that of the adapter with its image. Users set its Pulsar by variables in the Subscription. The user is
+// that of the image, or the one that OpenShift gives each namespace.
 func (r release) deployment(all []object, digests map[string]string) (deployment object, image string, err error) {
 	i := slices.IndexFunc(all, func(o object) bool { return kindOf(o) == "Deployment" })
 	if i < 0 {
 		return nil, "", errors.New("deploy/kustomization.yaml has no Deployment")
 	}
 	deployment = all[i]
+	user := at[object](deployment, "spec", "template", "spec", "securityContext")
+	for _, field := range []string{"runAsUser", "runAsGroup", "fsGroup"} {
+		delete(user, field)
+	}
 	containers := at[[]any](deployment, "spec", "template", "spec", "containers")
 	c, isObject := containers[0].(object)
 	if !isObject || len(containers) != 1 {

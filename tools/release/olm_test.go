@@ -74,8 +74,8 @@ func TestTheBundleInstallsWhatTheManifestsDo(t *testing.T) {
 	var csv struct {
 		Metadata struct{ Annotations map[string]string }
 		Spec     struct {
-			Version string
-			Install struct {
+			Version, Description string
+			Install              struct {
 				Spec struct {
 					ClusterPermissions, Permissions []struct {
 						ServiceAccountName string
@@ -86,7 +86,8 @@ func TestTheBundleInstallsWhatTheManifestsDo(t *testing.T) {
 						Spec struct {
 							Template struct {
 								Spec struct {
-									Containers []struct {
+									SecurityContext map[string]any
+									Containers      []struct {
 										Image string
 										Args  []string
 										Env   []struct{ Name, Value string }
@@ -106,6 +107,9 @@ func TestTheBundleInstallsWhatTheManifestsDo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &csv)) // names of fields in any case
 	require.Equal(t, "1.2.3-rc.1", csv.Spec.Version)
+	require.Contains(t, csv.Spec.Description, "\nkubectl delete clusterrole pulsar-autoscaler-adapter-apiservices\n")
+	require.Equal(t, map[string]any{"runAsNonRoot": true, "seccompProfile": map[string]any{"type": "RuntimeDefault"}},
+		csv.Spec.Install.Spec.Deployments[0].Spec.Template.Spec.SecurityContext)
 	var examples []struct{ Kind string }
 	require.NoError(t, json.Unmarshal([]byte(csv.Metadata.Annotations["alm-examples"]), &examples))
 	require.Equal(t, []struct{ Kind string }{{"AutoscalingPolicy"}, {"AutoscalingPolicySet"}}, examples)
