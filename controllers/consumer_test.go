@@ -82,7 +82,7 @@ func TestConflictsOfADeploymentAreReported(t *testing.T) {
 				env.scaleFails = apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "resize", nil)
 			},
 			condition: v1alpha1.ConditionAutoscalerApplied, want: "Unknown/ScaleFailed",
-			message: "grant the adapter get and patch on deployments/scale of API group apps",
+			message: "grant the adapter get on deployments, and get and patch on deployments/scale, of API group apps",
 		},
 	}
 	for name, test := range tests {

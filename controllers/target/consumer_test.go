@@ -152,7 +152,7 @@ func TestFindConsumer(t *testing.T) {
 		"a Rollout that may not be read": {
 			policy: rolloutPolicy(), scales: &fakeScales{err: apierrors.NewForbidden(rollouts(), "resize", errors.New("no"))},
 			reason: v1alpha1.ReasonPermissionMissing,
-			unknown: "Rollout resize may not be read: grant the adapter get and patch on rollouts/scale of API group " +
+			unknown: "Rollout resize may not be read: grant the adapter get on rollouts, and get and patch on rollouts/scale, of API group " +
 				"argoproj.io in a ClusterRole, as rbac.deployments of the chart (deploy/rbac/deployments.yaml) does for " +
 				"Deployments",
 		},

@@ -103,9 +103,9 @@ func (s *scales) read(ctx context.Context, namespace string, ref v1alpha1.ScaleT
 
 // GrantScale says which rule lets the adapter scale the objects of a resource.
 func GrantScale(resource schema.GroupResource) string {
-	return fmt.Sprintf("grant the adapter get and patch on %s/scale of API group %s in a ClusterRole, as "+
-		"rbac.deployments of the chart (deploy/rbac/deployments.yaml) does for Deployments", resource.Resource,
-		groupName(resource.Group))
+	return fmt.Sprintf("grant the adapter get on %[1]s, and get and patch on %[1]s/scale, of API group %[2]s in a "+
+		"ClusterRole, as rbac.deployments of the chart (deploy/rbac/deployments.yaml) does for Deployments",
+		resource.Resource, groupName(resource.Group))
 }
 
 func groupName(group string) string {

@@ -69,7 +69,7 @@ func TestDeploymentOfAnotherKindNeedsItsRight(t *testing.T) {
 
 	create(t, crewDefinition())
 	said = f.AwaitConditions(t, "TargetFound=False/PermissionMissing")
-	require.Contains(t, said, "grant the adapter get and patch on crews/scale of API group jobs.example.com")
+	require.Contains(t, said, "grant the adapter get on crews, and get and patch on crews/scale, of API group jobs.example.com")
 
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "crews"}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{"jobs.example.com"}, Resources: []string{"crews/scale"}, Verbs: []string{"get", "patch"},

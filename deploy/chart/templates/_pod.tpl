@@ -110,7 +110,12 @@ selector:
   matchLabels:
     {{- include "pulsar-autoscaler.labels" .component | nindent 4 }}
 strategy:
-  {{- toYaml .settings.strategy | nindent 2 }}
+  {{- $strategy := .settings.strategy }}
+  {{- if and .settings.hostNetwork (eq (toJson $strategy.rollingUpdate) `{"maxSurge":1,"maxUnavailable":0}`) }}
+  {{- /* One more pod would need a node on which the port is free. */}}
+  {{- $strategy = dict "rollingUpdate" (dict "maxSurge" 0 "maxUnavailable" 1) }}
+  {{- end }}
+  {{- toYaml $strategy | nindent 2 }}
 {{- end }}
 
 {{/* Flags that both programs have. Argument: root. */}}
