@@ -256,6 +256,16 @@ func TestWhatCannotBeTranslatedIsNamed(t *testing.T) {
 				`, {type: cron, metadata: {timezone: Mars/Olympus, start: 0 8 * * *, end: 0 9 * * *, desiredReplicas: "2"}}`, ""),
 			"trigger 2 (cron) is no schedule: ",
 		},
+		"a cron trigger with nothing but a time zone": {
+			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`)+
+				`, {type: cron, metadata: {timezone: UTC, start: TZ=UTC, end: 0 9 * * *, desiredReplicas: "2"}}`, ""),
+			`start "TZ=UTC" is no cron expression of five fields`,
+		},
+		"a cron trigger with a time zone in a time": {
+			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`)+`, {type: cron, metadata: {timezone: UTC,
+				start: 0 8 * * *, end: CRON_TZ=UTC 0 9 * * *, desiredReplicas: "2"}}`, ""),
+			`end "CRON_TZ=UTC 0 9 * * *" is no cron expression of five fields`,
+		},
 		"a query of Pulsar's metrics": {
 			scaledObject(`{type: prometheus, metadata: {query: sum(pulsar_subscription_back_log)}}`, ""),
 			"it has no trigger of type pulsar (but prometheus)",

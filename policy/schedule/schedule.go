@@ -5,6 +5,7 @@ package schedule
 
 import (
 	"fmt"
+	"strings"
 	"time"
 	_ "time/tzdata" // time zones exist wherever this runs
 
@@ -64,6 +65,9 @@ func isActive(s v1alpha1.Schedule, now time.Time) (bool, error) {
 
 // parse returns the times of a cron expression, of which there is one after now.
 func parse(field string, expression v1alpha1.CronExpression, now time.Time) (cron.Schedule, error) {
+	if strings.Contains(string(expression), "=") { // the parser reads TZ=, and panics without a space after it
+		return nil, fmt.Errorf("%s %q is no cron expression of five fields, correct it", field, expression)
+	}
 	times, err := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(string(expression))
 	if err != nil {
 		return nil, fmt.Errorf("%s %q is no cron expression of five fields, correct it: %w", field, expression, err)
