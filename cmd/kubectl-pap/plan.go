@@ -110,7 +110,7 @@ func (o *planOptions) run(ctx context.Context, flags *pflag.FlagSet, name string
 			o.subscriptionType = string(backlog.Failover)
 		}
 	}
-	if limits[byPartitions] = o.partitions; o.subscriptionType != string(backlog.Failover) {
+	if limits[byPartitions] = o.partitions; subscriptionType(o.subscriptionType, p.Spec) != backlog.Failover {
 		limits[byPartitions] = 0
 	}
 	config, err := o.config(ctx, flags, p)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -162,4 +163,18 @@ func TestPlanShowsTheCostOfObjectivesAndTheLimits(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &curve))
 	require.Len(t, curve.Items, 2)
 	require.Len(t, curve.Limits, 3)
+}
+
+func TestPlanShowsThePartitionsOfASubscriptionThatTheyLimit(t *testing.T) {
+	server := newAPIServer(t, scaledPolicy("resize"))
+	url := newPrometheus(t, map[string]string{
+		"publish_rate": "100", "capacity_messages_per_second": "50", "spec_replicas": "3",
+	})
+	for kind, limited := range map[string]bool{"Exclusive": true, "Failover": true, "Shared": false} {
+		out, err := kubectlPap(t, "", "plan", "resize", "-n", "media", "--prometheus", url, "--since", "1h",
+			"--start-time", "20s", "--objectives", "1m", "--server", server.url, "--partitions", "6",
+			"--subscription-type", kind)
+		require.NoError(t, err)
+		require.Equal(t, limited, regexp.MustCompile(`(?m)^partitions +6 `).MatchString(out), "%s: %s", kind, out)
+	}
 }
