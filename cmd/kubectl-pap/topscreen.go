@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -111,21 +112,24 @@ func (s *screen) text(rows []topRow, width, height int, now time.Time) string {
 	if s.failed != nil {
 		title = "the watch is repeated after an error: " + s.failed.Error()
 	}
-	title = now.Format(time.TimeOnly) + "  " + title
-	if width > 0 {
-		title = shortened(title, width)
-	}
 	shown := len(rows)
 	if height > 0 {
 		shown = min(shown, max(1, height-besides))
 	}
 	table := s.table
 	table.trend = func(r topRow) string { return string(s.trends[r.key()].waits) }
-	text := title + "\n" + table.text(rows[:shown], width, now)
+	text := now.Format(time.TimeOnly) + "  " + title + "\n" + table.text(rows[:shown], width, now)
 	if shown < len(rows) {
 		text += fmt.Sprintf("and %d more\n", len(rows)-shown)
 	}
-	return text
+	if width == 0 {
+		return text
+	}
+	lines := strings.Split(text, "\n") // a wide row is longer than most terminals, which would wrap it
+	for i, line := range lines {
+		lines[i] = shortened(line, width)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func summary(rows []topRow) string {

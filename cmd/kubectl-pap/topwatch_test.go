@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,6 +58,16 @@ func TestAScreenFitsATerminal(t *testing.T) {
 	require.Equal(t, 7, strings.Count(text, "\n"), text)
 	require.Contains(t, text, "6 policies: 2 late, 1 unknown, 2 in time, 1 paused\n")
 	require.True(t, strings.HasSuffix(text, "and 2 more\n"), text)
+}
+
+func TestAWideScreenIsCutToATerminal(t *testing.T) {
+	const width = 80
+	text := (&screen{table: topTable{wide: true}}).text(topRows(fleetPolicies()), width, 8, fixture.Noon())
+	height := 0
+	for line := range strings.Lines(text) {
+		height += (utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) + width - 1) / width
+	}
+	require.LessOrEqual(t, height, 8, text)
 }
 
 // drawings are what was written, in order.
