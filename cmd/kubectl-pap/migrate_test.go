@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -230,6 +231,24 @@ func TestMigrateAppliesOneStepARun(t *testing.T) {
 	require.Contains(t, flat(out), "pap/invoices in namespace shop: its mode is Auto already. To stay, delete from your "+
 		"manifests: ScaledObject shop/invoices")
 	require.Equal(t, v1alpha1.ModeAuto, modesOf(t, kube)["billing"])
+}
+
+func TestMigrateNamesWhatWasCreatedMeanwhileBesidesAFailure(t *testing.T) {
+	moves := translated(t, fakeCluster(t, migrateFixtures(t)...), fromKEDA).Moves
+	errs := []error{
+		apierrors.NewAlreadyExists(schema.GroupResource{}, ""), apierrors.NewForbidden(schema.GroupResource{}, "", nil),
+	}
+	kube := interceptor.NewClient(fakeCluster(t), interceptor.Funcs{Create: func(context.Context, client.WithWatch,
+		client.Object, ...client.CreateOption,
+	) error {
+		err := errs[0]
+		errs = errs[1:]
+		return err
+	}})
+	m := mover{kube, bufio.NewReader(strings.NewReader("")), io.Discard, nil, true}
+	err := m.create(t.Context(), moves)
+	require.ErrorContains(t, err, "pap/billing was created in namespace shop meanwhile")
+	require.ErrorContains(t, err, "bind the ClusterRole edit")
 }
 
 func TestMigrateReplacesNothing(t *testing.T) {

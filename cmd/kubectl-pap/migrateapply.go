@@ -76,7 +76,8 @@ func (m mover) create(ctx context.Context, moves []migrate.Move) error {
 			errs = append(errs, fmt.Errorf("%s was created in namespace %s meanwhile, and is as it was: run this again",
 				governorOf(move), move.Namespace()))
 		case err != nil:
-			return fmt.Errorf("creating %s in namespace %s: %w", governorOf(move), move.Namespace(), withEditFix(err))
+			return errors.Join(append(errs, fmt.Errorf("creating %s in namespace %s: %w", governorOf(move), move.Namespace(),
+				withEditFix(err)))...)
 		default:
 			m.say("%s created in namespace %s", governorOf(move), move.Namespace())
 		}
