@@ -173,8 +173,8 @@ func (f *rangeFlag) Type() string { return f.kind }
 // Set parses a number, or two with a hyphen between them.
 func (f *rangeFlag) Set(text string) error {
 	first, second, isRange := strings.Cut(text, "-")
-	if !isRange {
-		second = first
+	if _, err := f.parse(text); err == nil || !isRange { // a number may have a hyphen too: 5e-1
+		first, second = text, text
 	}
 	low, err := f.parse(first)
 	if err != nil {
