@@ -71,10 +71,8 @@ func (o *Options) checkCertificate() []error {
 	c := o.Certificate
 	p.OneOf("serving-certificate", c.Mode, certificateFiles, certificateSelf, certificateInsecure)
 	p.Name("serving-certificate-secret", c.Secret, validation.IsDNS1123Subdomain)
-	p.Between("serving-certificate-lifetime", c.Lifetime, time.Minute, 365*24*time.Hour)
-	if o.ServicePort < 1 || o.ServicePort > math.MaxUint16 {
-		p.Add("--service-port is %d: it must be from 1 to 65535", o.ServicePort)
-	}
+	flags.Between(&p, "serving-certificate-lifetime", c.Lifetime, time.Minute, 365*24*time.Hour)
+	flags.Between(&p, "service-port", o.ServicePort, 1, math.MaxUint16)
 	file := o.Serving.SecureServing.ServerCert.CertKey.CertFile
 	if c.Mode == certificateSelf && file != "" {
 		p.Add("--serving-certificate is Self and --tls-cert-file is %q: leave one of them out", file)

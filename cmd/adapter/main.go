@@ -23,10 +23,7 @@ func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	if err != nil {
 		return err
 	}
-	logger, err := options.Log.Logger(lines, func(h slog.Handler) slog.Handler { return quiet{h} })
-	if err != nil {
-		return err
-	}
+	logger := options.Log.Logger(lines, func(h slog.Handler) slog.Handler { return quiet{h} })
 	program.LimitMemory(logger)
 	adapter, err := newAdapter(ctx, options, prometheus.NewRegistry())
 	if err != nil {

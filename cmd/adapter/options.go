@@ -179,7 +179,7 @@ const maxLeaseRetryPeriod = 20 * time.Second
 
 func (o *Options) checkLease() []error {
 	p := flags.Problems(o.Kube.Check())
-	p.Between("lease-duration", o.LeaseDuration, 2*time.Second, 5*time.Minute)
+	flags.Between(&p, "lease-duration", o.LeaseDuration, 2*time.Second, 5*time.Minute)
 	if o.LeaseDuration%time.Second != 0 {
 		p.Add("--lease-duration is %s: it must be whole seconds, as a Lease has no smaller", o.LeaseDuration)
 	}
@@ -187,7 +187,7 @@ func (o *Options) checkLease() []error {
 		p.Add("--lease-renew-deadline is %s: it must be below --lease-duration (%s), else two replicas decide at once",
 			o.LeaseRenewDeadline, o.LeaseDuration)
 	}
-	p.Between("lease-retry-period", o.LeaseRetryPeriod, 100*time.Millisecond, maxLeaseRetryPeriod)
+	flags.Between(&p, "lease-retry-period", o.LeaseRetryPeriod, 100*time.Millisecond, maxLeaseRetryPeriod)
 	if o.LeaseRetryPeriod > o.LeaseRenewDeadline/2 {
 		p.Add("--lease-retry-period is %s: it must be at most half of --lease-renew-deadline (%s)", o.LeaseRetryPeriod,
 			o.LeaseRenewDeadline)
@@ -206,8 +206,8 @@ func (o *Options) checkService() []error {
 
 func (o *Options) checkProcess() []error {
 	var p flags.Problems
-	p.Between("worker-update-interval", o.WorkerUpdateInterval, time.Second, time.Hour)
-	p.Between("shutdown-delay", o.ShutdownDelay, 0, time.Minute)
+	flags.Between(&p, "worker-update-interval", o.WorkerUpdateInterval, time.Second, time.Hour)
+	flags.Between(&p, "shutdown-delay", o.ShutdownDelay, 0, time.Minute)
 	p.OneOf("policy-metrics", string(o.PolicyMetrics), string(metrics.Essential), string(metrics.Full),
 		string(metrics.Off))
 	p = append(p, o.Log.Check()...)

@@ -21,10 +21,7 @@ func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	if err != nil {
 		return err
 	}
-	logger, err := options.Log.Logger(lines, func(h slog.Handler) slog.Handler { return h })
-	if err != nil {
-		return err
-	}
+	logger := options.Log.Logger(lines, func(h slog.Handler) slog.Handler { return h })
 	program.LimitMemory(logger)
 	scaler, err := newScaler(ctx, options, logger, prometheus.NewRegistry())
 	if err != nil {

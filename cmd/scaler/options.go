@@ -138,18 +138,16 @@ func (o *Options) checkServing() []error {
 		p.Add("--client-ca-file is %q and --tls-cert-file is %q: clients show certificates over TLS alone", o.TLS.ClientCA,
 			o.TLS.Certificate)
 	}
-	p.Between("hold-for", o.HoldFor, time.Minute, 24*time.Hour)
-	p.Between("max-connection-age", o.MaxConnectionAge, time.Second, 24*time.Hour)
-	if most := o.MaxStreamsPerNamespace; most < 1 || most > keda.MaxStreams {
-		p.Add("%s is %d: it must be from 1 to %d", keda.StreamBoundFlag, most, keda.MaxStreams)
-	}
+	flags.Between(&p, "hold-for", o.HoldFor, time.Minute, 24*time.Hour)
+	flags.Between(&p, "max-connection-age", o.MaxConnectionAge, time.Second, 24*time.Hour)
+	flags.Between(&p, "max-streams-per-namespace", o.MaxStreamsPerNamespace, 1, keda.MaxStreams)
 	return p
 }
 
 func (o *Options) checkProcess() []error {
 	var p flags.Problems
 	checkAddress(&p, "metrics-bind-address", o.MetricsBindAddress)
-	p.Between("shutdown-delay", o.ShutdownDelay, 0, time.Minute)
+	flags.Between(&p, "shutdown-delay", o.ShutdownDelay, 0, time.Minute)
 	return append(p, o.Log.Check()...)
 }
 

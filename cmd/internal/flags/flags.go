@@ -4,6 +4,7 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -85,10 +86,15 @@ func (p *Problems) Add(format string, args ...any) {
 }
 
 // Between checks a flag against its bounds.
-func (p *Problems) Between(flag string, value, least, most time.Duration) {
+func Between[T cmp.Ordered](p *Problems, flag string, value, least, most T) {
 	if value < least || value > most {
-		p.Add("--%s is %s: it must be from %s to %s", flag, value, least, most)
+		p.Add("--%s is %v: it must be from %v to %v", flag, value, least, most)
 	}
+}
+
+// Between checks a duration likewise.
+func (p *Problems) Between(flag string, value, least, most time.Duration) {
+	Between(p, flag, value, least, most)
 }
 
 // OneOf checks a flag against its allowed values.

@@ -132,19 +132,11 @@ func (o *Options) checkPulsar() []error {
 		string(target.IgnoreFunctionCredentials))
 	p.OneOf("worker-credentials", string(o.WorkerCredentials), string(target.PolicyWorkerCredentials),
 		string(target.OwnWorkerCredentials))
-	p.Between("pulsar-timeout", o.PulsarTimeout, 10*time.Millisecond, time.Minute)
-	if o.MaxRequestsPerCluster < 1 || o.MaxRequestsPerCluster > 1000 {
-		p.Add("--max-requests-per-cluster is %d: it must be from 1 to 1000", o.MaxRequestsPerCluster)
-	}
-	if o.MaxRequestsPerSecond < 1 || o.MaxRequestsPerSecond > 100_000 {
-		p.Add("--max-requests-per-second is %d: it must be from 1 to 100000", o.MaxRequestsPerSecond)
-	}
-	if most := o.Bounds.Subscription; most < 1 || most > 100_000 {
-		p.Add("%s is %d: it must be from 1 to 100000", backlog.SubscriptionBoundFlag, most)
-	}
-	if most := o.Bounds.Namespace; most < 1 || most > 1_000_000 {
-		p.Add("%s is %d: it must be from 1 to 1000000", backlog.NamespaceBoundFlag, most)
-	}
+	flags.Between(&p, "pulsar-timeout", o.PulsarTimeout, 10*time.Millisecond, time.Minute)
+	flags.Between(&p, "max-requests-per-cluster", o.MaxRequestsPerCluster, 1, 1000)
+	flags.Between(&p, "max-requests-per-second", o.MaxRequestsPerSecond, 1, 100_000)
+	flags.Between(&p, "max-topics-per-subscription", o.Bounds.Subscription, 1, 100_000)
+	flags.Between(&p, "max-topics-per-namespace", o.Bounds.Namespace, 1, 1_000_000)
 	return p
 }
 
@@ -175,8 +167,8 @@ const pollsUntilStale = 3
 
 func (o *Options) checkMeasuring() []error {
 	var p flags.Problems
-	p.Between("poll-interval", o.PollInterval, time.Second, 5*time.Minute)
-	p.Between("rate-window", o.RateWindow, time.Second, 10*time.Minute)
+	flags.Between(&p, "poll-interval", o.PollInterval, time.Second, 5*time.Minute)
+	flags.Between(&p, "rate-window", o.RateWindow, time.Second, 10*time.Minute)
 	if o.StaleAfter > time.Hour {
 		p.Add("--stale-after is %s: it must be at most 1h", o.StaleAfter)
 	}

@@ -4,7 +4,6 @@
 package program
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -45,25 +44,19 @@ func (o *LogOptions) Check() []error {
 
 // Logger is the log of the process, through wrap, also for klog and controller-runtime. Both keep it in a package
 // variable, so that only main calls this, once.
-func (o *LogOptions) Logger(out io.Writer, wrap func(slog.Handler) slog.Handler) (*slog.Logger, error) {
-	handler, err := o.handler(out)
-	if err != nil {
-		return nil, err
-	}
-	logger := slog.New(wrap(handler))
+func (o *LogOptions) Logger(out io.Writer, wrap func(slog.Handler) slog.Handler) *slog.Logger {
+	logger := slog.New(wrap(o.handler(out)))
 	klog.SetSlogLogger(logger)
 	ctrl.SetLogger(logr.FromSlogHandler(logger.Handler()))
-	return logger, nil
+	return logger
 }
 
-func (o *LogOptions) handler(out io.Writer) (slog.Handler, error) {
+func (o *LogOptions) handler(out io.Writer) slog.Handler {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(o.Level)); err != nil {
-		return nil, fmt.Errorf("--log-level is %q: %w", o.Level, err)
-	}
+	_ = level.UnmarshalText([]byte(o.Level)) // Check allows its levels only
 	options := &slog.HandlerOptions{Level: level}
 	if o.Format == "text" {
-		return slog.NewTextHandler(out, options), nil
+		return slog.NewTextHandler(out, options)
 	}
-	return slog.NewJSONHandler(out, options), nil
+	return slog.NewJSONHandler(out, options)
 }
