@@ -73,10 +73,7 @@ func newScaler(ctx context.Context, o *Options, logger *slog.Logger, registry pr
 func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.NamespacedName) error {
 	s.registry.MustRegister(program.BuildInfo())
 	p, worker := s.options.Poller, &poller.LateWorker{}
-	named, err := connections.New(s.options.ConnectionsFile, s.logger)
-	if err != nil {
-		return err
-	}
+	var err error
 	s.reading, err = informer.Setup(ctx, s.manager, informer.Config{
 		Store: store, PollInterval: p.PollInterval, Targets: p.Targets(worker),
 		Namespaces: s.options.Kube.WatchNamespaces, Lease: lease, Clock: time.Now,
@@ -86,8 +83,12 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	if err != nil {
 		return err
 	}
+	named, err := connections.New(s.options.ConnectionsFile, s.reading.Credentials, s.logger)
+	if err != nil {
+		return err
+	}
 	s.pulsar, err = poller.New(poller.Config{
-		Options: p, Store: store, Credentials: named.Before(s.reading.Credentials), Pods: s.reading.Pods,
+		Options: p, Store: store, Credentials: named, Pods: s.reading.Pods,
 		Updated: func(topic backlog.Topic) { s.server.TopicChanged(topic) }, Registerer: s.registry,
 	})
 	if err != nil {

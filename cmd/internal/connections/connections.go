@@ -15,12 +15,20 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
+// Objects is the source of credentials that objects of users name.
+type Objects interface {
+	auth.Source
+	Invalidate(access string)
+}
+
 // Connections are the Pulsar clusters that triggers may name, from --connections-file. The file may change: its last
-// valid content applies. It is the auth.Source of their credentials. It is safe for concurrent use.
+// valid content applies. It is the auth.Source of their credentials and, by other names, those of objects. It is safe
+// for concurrent use.
 type Connections struct {
-	logger *slog.Logger
-	path   string
-	file   *auth.File[map[string]connection]
+	objects Objects
+	logger  *slog.Logger
+	path    string
+	file    *auth.File[map[string]connection]
 
 	// mu guards all below.
 	mu sync.Mutex
@@ -33,8 +41,8 @@ type Connections struct {
 var _ auth.Source = (*Connections)(nil)
 
 // New reads the file, which must be valid at the start; an empty path means no connections.
-func New(path string, logger *slog.Logger) (*Connections, error) {
-	c := &Connections{logger: logger, path: path, bundles: map[string]*auth.File[string]{}}
+func New(path string, objects Objects, logger *slog.Logger) (*Connections, error) {
+	c := &Connections{objects: objects, logger: logger, path: path, bundles: map[string]*auth.File[string]{}}
 	file, err := auth.NewFile(path, func(text string) (map[string]connection, error) {
 		byName, err := decode([]byte(text))
 		if err == nil && c.file != nil {
@@ -100,9 +108,9 @@ func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, 
 	return backlog.Cluster{AdminURL: found.AdminURL, Access: found.access()}, found.WorkerURL, nil
 }
 
-// Knows reports whether the name of credentials is that of a current or former connection, and not of a policy or a
+// knows reports whether the name of credentials is that of a current or former connection, and not of a policy or a
 // target.
-func (c *Connections) Knows(access string) bool {
+func (c *Connections) knows(access string) bool {
 	rest, found := strings.CutPrefix(access, accessPrefix)
 	return found && strings.Contains(rest, "@") && !strings.Contains(rest, "#")
 }
@@ -116,7 +124,7 @@ func (c *Connections) named(access string) (connection, bool) {
 
 // Administered reports whether the administrator provided the credentials of that name, and for which URLs.
 func (c *Connections) Administered(access string) (urls []string, is bool) {
-	if !c.Knows(access) {
+	if !c.knows(access) {
 		return nil, false
 	}
 	found, known := c.named(access)
@@ -127,7 +135,10 @@ func (c *Connections) Administered(access string) (urls []string, is bool) {
 }
 
 // Credentials returns the current content of the credentials of that name.
-func (c *Connections) Credentials(_ context.Context, access string) (backlog.Credentials, error) {
+func (c *Connections) Credentials(ctx context.Context, access string) (backlog.Credentials, error) {
+	if !c.knows(access) {
+		return c.objects.Credentials(ctx, access)
+	}
 	found, known := c.named(access)
 	if !known {
 		return backlog.Credentials{},
@@ -155,34 +166,9 @@ func (c *Connections) Credentials(_ context.Context, access string) (backlog.Cre
 	return credentials, nil
 }
 
-// Before returns a source with the credentials of connections and, by other names, those of objects, which may have a
-// method Invalidate.
-func (c *Connections) Before(objects auth.Source) auth.Source {
-	return allCredentials{c, objects}
-}
-
-// allCredentials is an auth.Source that delegates by name.
-type allCredentials struct {
-	connections *Connections
-	objects     auth.Source
-}
-
-// Credentials implements auth.Source.
-func (a allCredentials) Credentials(ctx context.Context, access string) (backlog.Credentials, error) {
-	if a.connections.Knows(access) {
-		return a.connections.Credentials(ctx, access)
-	}
-	return a.objects.Credentials(ctx, access)
-}
-
-// Administered applies to names of connections only.
-func (a allCredentials) Administered(access string) (urls []string, is bool) {
-	return a.connections.Administered(access)
-}
-
 // Invalidate applies to names of objects only: files are always read again.
-func (a allCredentials) Invalidate(access string) {
-	if d, ok := a.objects.(interface{ Invalidate(access string) }); ok && !a.connections.Knows(access) {
-		d.Invalidate(access)
+func (c *Connections) Invalidate(access string) {
+	if !c.knows(access) {
+		c.objects.Invalidate(access)
 	}
 }

@@ -6,30 +6,27 @@ package connections
 import (
 	"bytes"
 	"context"
-	"encoding/pem"
 	"errors"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
 
 // connectionsWorld is a file of connections with a log.
 type connectionsWorld struct {
 	*Connections
-	t    *testing.T
-	path string
-	log  bytes.Buffer
+	t       *testing.T
+	objects fakeObjects
+	path    string
+	log     bytes.Buffer
 }
 
 func newConnectionsWorld(t *testing.T, text string) *connectionsWorld {
@@ -37,7 +34,7 @@ func newConnectionsWorld(t *testing.T, text string) *connectionsWorld {
 	w := &connectionsWorld{t: t, path: filepath.Join(t.TempDir(), "connections.yaml")}
 	w.write(w.path, text)
 	var err error
-	w.Connections, err = New(w.path, slog.New(slog.NewTextHandler(&w.log, nil)))
+	w.Connections, err = New(w.path, &w.objects, slog.New(slog.NewTextHandler(&w.log, nil)))
 	require.NoError(t, err)
 	return w
 }
@@ -78,7 +75,7 @@ func TestAConnectionIsForItsNamespaces(t *testing.T) {
 }
 
 func TestWithoutAFileThereAreNoConnections(t *testing.T) {
-	c, err := New("", slog.New(slog.DiscardHandler))
+	c, err := New("", nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	_, _, err = c.Resolve("east", "media")
 	require.ErrorContains(t, err, "which may use none")
@@ -86,13 +83,13 @@ func TestWithoutAFileThereAreNoConnections(t *testing.T) {
 
 func TestTheFileMustBeValidAtTheStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "connections.yaml")
-	_, err := New(path, slog.New(slog.DiscardHandler))
+	_, err := New(path, nil, slog.New(slog.DiscardHandler))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NoError(t, os.WriteFile(path, []byte("connections: [{name: A, adminURL: 'http://a'}]"), 0o600))
-	_, err = New(path, slog.New(slog.DiscardHandler))
+	_, err = New(path, nil, slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "reading --connections-file "+path+`: connections[0].name is "A"`)
 	require.NoError(t, os.WriteFile(path, make([]byte, authparams.MaxBytes+1), 0o600))
-	_, err = New(path, slog.New(slog.DiscardHandler))
+	_, err = New(path, nil, slog.New(slog.DiscardHandler))
 	require.EqualError(t, err, "reading --connections-file "+path+": it is longer than 1048576 bytes")
 }
 
@@ -152,29 +149,23 @@ func (f *fakeObjects) Invalidate(access string) { f.invalidated = append(f.inval
 
 func TestConnectionsAndObjectsHaveSeparateCredentials(t *testing.T) {
 	w := newConnectionsWorld(t, twoConnections)
-	objects := &fakeObjects{}
-	all := w.Before(objects)
 	const ofObject = "connection/secret#0123456789abcdef" // of a namespace named connection
-	_, err := all.Credentials(t.Context(), ofObject)
+	_, err := w.Credentials(t.Context(), ofObject)
 	require.EqualError(t, err, "asked the objects for "+ofObject)
 	cluster, _, err := w.Resolve("east", "media")
 	require.NoError(t, err)
-	found, err := all.Credentials(t.Context(), cluster.Access)
+	found, err := w.Credentials(t.Context(), cluster.Access)
 	require.NoError(t, err)
 	require.Equal(t, backlog.Credentials{Plugin: "token", Params: "file:///etc/east/token"}, found)
 
-	is, _ := all.(interface {
-		Administered(access string) (urls []string, is bool)
-		Invalidate(access string)
-	})
-	urls, known := is.Administered(cluster.Access)
+	urls, known := w.Administered(cluster.Access)
 	require.True(t, known)
 	require.Equal(t, []string{"http://pulsar.east:8080", "http://worker.east:6750"}, urls)
-	_, known = is.Administered(ofObject)
+	_, known = w.Administered(ofObject)
 	require.False(t, known)
-	is.Invalidate(ofObject)
-	is.Invalidate(cluster.Access)
-	require.Equal(t, []string{ofObject}, objects.invalidated)
+	w.Invalidate(ofObject)
+	w.Invalidate(cluster.Access)
+	require.Equal(t, []string{ofObject}, w.objects.invalidated)
 }
 
 func TestCredentialsAreNotSentToAFormerURL(t *testing.T) {
@@ -193,58 +184,36 @@ func TestCredentialsAreNotSentToAFormerURL(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestABrokerReceivesTheCredentialsOfItsConnection is end to end, with no allowed host but the connection's.
-func TestABrokerReceivesTheCredentialsOfItsConnection(t *testing.T) {
-	var shown []string
-	broker := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		shown = append(shown, r.Header.Get("Authorization"))
-		w.Header().Set("Content-Type", "application/json")
-		text := `{"msgInCounter":5,"subscriptions":{}}`
-		if strings.HasSuffix(r.URL.Path, "/partitions") {
-			text = `{"partitions":0}`
-		}
-		_, _ = w.Write([]byte(text))
-	}))
-	defer broker.Close()
+func TestTheFilesOfAConnectionAreReadAgain(t *testing.T) {
 	dir := t.TempDir()
-	params, token, ca := filepath.Join(dir, "params"), filepath.Join(dir, "token"), filepath.Join(dir, "ca.crt")
-	w := newConnectionsWorld(t,
-		"connections: [{name: east, adminURL: '"+broker.URL+"', authPlugin: token, authParamsFile: "+params+
-			", caFile: "+ca+"}]")
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: broker.Certificate().Raw})
-	for path, text := range map[string]string{params: "file://" + token, token: "first", ca: string(certificate)} {
-		w.write(path, text)
-	}
+	params, ca := filepath.Join(dir, "params"), filepath.Join(dir, "ca.crt")
+	w := newConnectionsWorld(t, "connections: [{name: east, adminURL: 'https://east', authPlugin: token, authParamsFile: "+
+		params+", caFile: "+ca+"}]")
 	cluster, _, err := w.Resolve("east", "media")
 	require.NoError(t, err)
+	w.write(params, "file:///etc/token")
 	w.write(ca, "is yet to come")
 	_, err = w.Credentials(t.Context(), cluster.Access)
 	require.ErrorContains(t, err,
 		"caFile of connection east: "+ca+": it has no certificate: it must be PEM with at least one")
-	w.write(ca, string(certificate))
-	source, err := pulsar.New(pulsar.Config{Registerer: prometheus.NewRegistry(), Credentials: w.Before(&fakeObjects{})})
+	authority, err := identity.NewAuthority("brokers")
 	require.NoError(t, err)
-	defer source.Close()
-	fetch := func() error {
-		_, err := source.Fetch(t.Context(), backlog.Topic{Cluster: cluster, Name: "persistent://public/default/orders"},
-			backlog.Request{Detail: backlog.Slim})
-
-		return err
+	w.write(ca, authority.PEM())
+	requireParams := func(params string) {
+		t.Helper()
+		found, err := w.Credentials(t.Context(), cluster.Access)
+		require.NoError(t, err)
+		require.Equal(t, backlog.Credentials{Plugin: "token", Params: params, TrustCerts: authority.PEM()}, found)
 	}
-	require.NoError(t, fetch())
-	require.Equal(t, "Bearer first", shown[len(shown)-1])
-	w.write(token, "second")
-	require.NoError(t, fetch())
-	require.Equal(t, "Bearer second", shown[len(shown)-1], "a rotated token is used at once")
+	requireParams("file:///etc/token")
 	w.write(params, "token:third")
-	require.NoError(t, fetch())
-	require.Equal(t, "Bearer third", shown[len(shown)-1], "and so are other parameters")
+	requireParams("token:third")
 	w.write(ca, "")
-	require.NoError(t, fetch(), "a file of certificates that is just being written changes nothing")
+	requireParams("token:third") // a file of certificates that is just being written changes nothing
 	require.NoError(t, os.Remove(params))
-	err = fetch()
-	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
+	_, err = w.Credentials(t.Context(), cluster.Access)
 	require.ErrorContains(t, err, "authParamsFile of connection east")
 	w.write(params, strings.Repeat("x", authparams.MaxBytes+1))
-	require.ErrorContains(t, fetch(), "is longer than 1048576 bytes")
+	_, err = w.Credentials(t.Context(), cluster.Access)
+	require.ErrorContains(t, err, "is longer than 1048576 bytes")
 }

@@ -4,14 +4,13 @@
 package connections
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -22,11 +21,7 @@ import (
 const (
 	maxConnections = 1000
 	maxNamespaces  = 1000
-	maxLabelBytes  = 63
 )
-
-// label matches names of connections and of Kubernetes namespaces (RFC 1123 label).
-var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 // connection is one entry of the file: a Pulsar cluster, how to reach it, and which namespaces may use it.
 type connection struct {
@@ -105,7 +100,8 @@ func decode(text []byte) (map[string]connection, error) {
 func (c *connection) complete() (problems []error) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if !isLabel(c.Name) {
-		wrong("name is %q, must be lower-case letters, digits and dashes, at most %d", backlog.Quote(c.Name), maxLabelBytes)
+		wrong("name is %q, must be lower-case letters, digits and dashes, at most %d", backlog.Quote(c.Name),
+			validation.DNS1123LabelMaxLength)
 	}
 	var err error
 	if c.AdminURL, err = backlog.ParseAdminURL(c.AdminURL); err != nil {
@@ -154,7 +150,7 @@ func (c *connection) checkCredentials() (problems []error) {
 	return problems
 }
 
-func isLabel(text string) bool { return len(text) <= maxLabelBytes && label.MatchString(text) }
+func isLabel(text string) bool { return len(validation.IsDNS1123Label(text)) == 0 }
 
 // allowed are the sorted names that ScaledObjects of the namespace may use.
 func allowed(byName map[string]connection, namespace string) []string {
@@ -164,6 +160,6 @@ func allowed(byName map[string]connection, namespace string) []string {
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, cmp.Compare[string])
+	slices.Sort(names)
 	return names
 }

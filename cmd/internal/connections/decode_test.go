@@ -148,7 +148,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			require.False(t, c.TokenFile != "" && c.AuthPlugin != "")
 			require.Equal(t, c.AuthPlugin == "", c.AuthParamsFile == "")
-			require.True(t, (&Connections{}).Knows(c.access()))
+			require.True(t, (&Connections{}).knows(c.access()))
 			accesses[c.access()] = true
 		}
 		require.Len(t, accesses, len(found), "each has credentials of its own")
