@@ -39,7 +39,6 @@ func TestBenchRunNamesTheFixWithTheExitCodeOfUsage(t *testing.T) {
 		"a plugin without parameters": {
 			[]string{"-f", step, "--pulsar-auth-plugin", "token"}, `--pulsar-auth-params-file is ""`,
 		},
-		"an unknown format":    {[]string{"-f", step, "-o", "csv"}, "it must be one of json, yaml"},
 		"an argument":          {[]string{"now"}, "unknown command"},
 		"an unknown flag":      {[]string{"--remote"}, "unknown flag"},
 		"a file for a cluster": {[]string{"-f", step, "--kubeconfig"}, "needs an argument"},

@@ -57,6 +57,10 @@ func TestTheReceiveQueueIsComparedWithTheObjective(t *testing.T) {
 			meshPath, mesh(7),
 			"ok receive queue: receiverQueueSize 7, the largest of the target, is 0.1s",
 		},
+		"a FunctionMesh that the user may not read": {
+			[]func(*v1alpha1.AutoscalingPolicy){component}, "", nil, "unknown receive queue: your user needs get on " +
+				"functionmeshes.compute.functionmesh.io in namespace media",
+		},
 		"that of a Deployment is not known": {
 			[]func(*v1alpha1.AutoscalingPolicy){slow, subscribed},
 			"", nil,
@@ -73,15 +77,4 @@ func TestTheReceiveQueueIsComparedWithTheObjective(t *testing.T) {
 			require.Contains(t, flat(out), test.want)
 		})
 	}
-}
-
-func TestTheReceiveQueueNamesThePermissionToReadAFunctionMesh(t *testing.T) {
-	server := newAPIServer(t, judgedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
-		p.Spec.ScaleTargetRef.Kind, p.Spec.ScaleTargetRef.Name = "FunctionMesh", "etl"
-		p.Spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
-	}))
-	out, err := server.check(t, "", "resize")
-	require.NoError(t, err)
-	require.Contains(t, flat(out), "unknown receive queue: your user needs get on "+
-		"functionmeshes.compute.functionmesh.io in namespace media")
 }

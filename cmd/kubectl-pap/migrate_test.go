@@ -349,10 +349,8 @@ func TestMigrateSwitchesASetAsAWhole(t *testing.T) {
 func TestMigrateRefusesFlagsThatContradict(t *testing.T) {
 	for name, test := range map[string]struct{ args, want string }{
 		"an unknown source":       {"--from vpa", "it must be all, keda, hpa or function-mesh"},
-		"an unknown format":       {"-o wide", "it must be one of yaml, json"},
 		"yes without apply":       {"--yes", "add --apply"},
 		"apply with a format":     {"--apply -o json", "leave out one of them"},
-		"one and all namespaces":  {"-A -n shop", "leave out one of them"},
 		"a kubeconfig without it": {"--kubeconfig does-not-exist", "reading the kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {

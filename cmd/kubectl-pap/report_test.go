@@ -112,14 +112,11 @@ func TestReportAndPlanNameTheFix(t *testing.T) {
 		want string
 	}{
 		"no Prometheus":          {[]string{"report", "-A"}, `required flag(s) "prometheus" not set`},
-		"an unknown form":        {[]string{"report", "-A", prometheus, "-o", "wide"}, "one of json, yaml, csv, html"},
 		"an unknown group":       {[]string{"report", "-A", prometheus, "--by", "team"}, "or label= with the key of a label"},
 		"a label without a key":  {[]string{"report", "-A", prometheus, "--by", "label="}, "label= with the key"},
 		"a cost below nothing":   {[]string{"report", "-A", prometheus, "--cost-per-replica-hour=-1"}, "it must be from 0"},
-		"a namespace, and all":   {[]string{"report", "-A", "-n", "a", prometheus}, "leave out one of them"},
 		"a time without a unit":  {[]string{"report", "-A", prometheus, "--since", "7"}, `--since is "7"`},
 		"no policy to plan":      {[]string{"plan", prometheus}, "accepts 1 arg(s)"},
-		"an unknown form of it":  {[]string{"plan", "a", prometheus, "-o", "csv"}, "it must be one of json, yaml"},
 		"an objective too short": {[]string{"plan", "a", prometheus, "--objectives", "1ms"}, "must be from 1s to 24h"},
 		"too many objectives": {
 			[]string{"plan", "a", prometheus, "--objectives", strings.Repeat("1s,", 20) + "1s"}, "at most 20",

@@ -227,7 +227,6 @@ func TestTopNamesTheFix(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown format":     {[]string{"-o", "csv"}, "it must be one of wide, json, yaml"},
 		"a watch of JSON":       {[]string{"-w", "-o", "json"}, "leave out --output"},
 		"all and one namespace": {[]string{"-A", "-n", "media"}, "leave out one of them"},
 		"no selector":           {[]string{"-l", "a in"}, "--selector: "},
