@@ -10,10 +10,12 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -36,10 +38,12 @@ func podMetrics() schema.GroupVersionKind {
 
 func policies() schema.GroupVersionKind { return v1alpha1.GroupVersion().WithKind("AutoscalingPolicy") }
 
-// NewClient returns a client of all kinds that a run needs.
+// NewClient returns a client of all kinds that a run, or another command of the plugin, needs.
 func NewClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme),
+		apiextensionsv1.AddToScheme(scheme), apiregistrationv1.AddToScheme(scheme))
+	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	config = rest.CopyConfig(config)

@@ -109,11 +109,7 @@ func (o *checkOptions) run(ctx context.Context, args []string, streams genericio
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	c, err := newChecker(kube, types.NamespacedName{Namespace: o.adapterNamespace, Name: adapterName}, now)
-	if err != nil {
-		return err
-	}
+	c := checker{kube, types.NamespacedName{Namespace: o.adapterNamespace, Name: adapterName}, time.Now()}
 	if o.install {
 		return o.write(streams.Out, checklist{
 			"INSTALLATION", o.adapterNamespace,

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,6 +29,9 @@ import (
 // adapterName is the name of the adapter's Deployment, Service and ServiceAccount.
 const adapterName = "adapter"
 
+// policyResource is the resource of policies.
+const policyResource = "autoscalingpolicies"
+
 // checker checks a cluster. What it may not read is unknown.
 type checker struct {
 	kube    client.Client
@@ -37,17 +39,9 @@ type checker struct {
 	now     time.Time
 }
 
-func newChecker(kube client.Client, adapter types.NamespacedName, now time.Time) (checker, error) {
-	err := errors.Join(apiextensionsv1.AddToScheme(kube.Scheme()), apiregistrationv1.AddToScheme(kube.Scheme()))
-	if err != nil {
-		return checker{}, fmt.Errorf("building the scheme: %w", err)
-	}
-	return checker{kube, adapter, now}, nil
-}
-
 // installation are the checks of --install, in a namespace or in all.
 func (c checker) installation(ctx context.Context, namespace string) []checked {
-	list := []checked{c.definition(ctx, "autoscalingpolicies"), c.definition(ctx, "autoscalingpolicysets")}
+	list := []checked{c.definition(ctx, policyResource), c.definition(ctx, "autoscalingpolicysets")}
 	list = append(list, c.deployment(ctx))
 	list = append(list, c.metricsAPIs(ctx)...)
 	return append(list, c.rights(ctx, namespace, allRights()))
@@ -83,10 +77,10 @@ func (c checker) definition(ctx context.Context, resource string) checked {
 	case err != nil:
 		return unreadable(check, "get on customresourcedefinitions.apiextensions.k8s.io", err)
 	}
-	serves := slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+	at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return v.Name == version && v.Served
 	})
-	if !serves {
+	if at < 0 {
 		return checked{check, resultError, "", "it does not serve version " + version +
 			": upgrade the chart to the version of kubectl pap"}
 	}
@@ -95,11 +89,7 @@ func (c checker) definition(ctx context.Context, resource string) checked {
 			return checked{check, resultError, condition.Reason, condition.Message}
 		}
 	}
-	missing, err := missingFields(&crd)
-	switch {
-	case err != nil:
-		return checked{check, resultUnknown, "", err.Error()}
-	case len(missing) > 0:
+	if missing := missingFields(crd.Spec.Versions[at].Schema); resource == policyResource && len(missing) > 0 {
 		return checked{check, resultWarning, "", fmt.Sprintf("it does not have %s, so the API server drops these fields: "+
 			"upgrade the chart to the version of kubectl pap", strings.Join(missing, ", "))}
 	}
@@ -253,30 +243,19 @@ func (c checker) certificate(s *apiregistrationv1.APIService) checked {
 // mostFields that a CRD lacks are named.
 const mostFields = 5
 
-// missingFields are fields of policies that this program knows and the CRD of the cluster does not have, as in an older
-// one. Other CRDs are not compared.
-func missingFields(live *apiextensionsv1.CustomResourceDefinition) ([]string, error) {
+// missingFields are fields of policies that this program knows and the schema in the cluster does not have, as in an
+// older one.
+func missingFields(live *apiextensionsv1.CustomResourceValidation) []string {
 	var known apiextensionsv1.CustomResourceDefinition
-	if err := yaml.Unmarshal(crd.AutoscalingPolicies, &known); err != nil {
-		return nil, fmt.Errorf("decoding the CRD of policies: %w", err)
+	_ = yaml.Unmarshal(crd.AutoscalingPolicies, &known) // it is part of this program
+	if live == nil {
+		return nil
 	}
-	if live.Name != known.Name {
-		return nil, nil
-	}
-	var missing []string
-	for _, v := range known.Spec.Versions {
-		at := slices.IndexFunc(live.Spec.Versions, func(other apiextensionsv1.CustomResourceDefinitionVersion) bool {
-			return other.Name == v.Name && other.Schema != nil
-		})
-		if at >= 0 {
-			other := live.Spec.Versions[at].Schema.OpenAPIV3Schema
-			missing = append(missing, absentFields("", v.Schema.OpenAPIV3Schema, other)...)
-		}
-	}
+	missing := absentFields("", known.Spec.Versions[0].Schema.OpenAPIV3Schema, live.OpenAPIV3Schema)
 	if more := len(missing) - mostFields; more > 0 {
 		missing = append(missing[:mostFields], fmt.Sprintf("and %d more", more))
 	}
-	return missing, nil
+	return missing
 }
 
 // absentFields are the paths of fields of a schema that the other does not have.

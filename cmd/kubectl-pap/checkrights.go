@@ -54,8 +54,8 @@ const scaleSubresource = "scale"
 func allRights() []right {
 	const role = "clusterrole.yaml"
 	return []right{
-		{"watch", v1alpha1.Group, "autoscalingpolicies", "", "", role, resultError},
-		{"patch", v1alpha1.Group, "autoscalingpolicies", "status", "", role, resultError},
+		{"watch", v1alpha1.Group, policyResource, "", "", role, resultError},
+		{"patch", v1alpha1.Group, policyResource, "status", "", role, resultError},
 		{"watch", cluster.FunctionMeshGroup, "functions", "", "", role, resultError},
 		{"patch", cluster.FunctionMeshGroup, "functions", scaleSubresource, "", role, resultError},
 		{"watch", groupApps, "statefulsets", "", "", role, resultError},

@@ -198,7 +198,7 @@ func (i inventory) read(ctx context.Context, from string) (migrate.Input, error)
 	}
 	in.Selectables = selectables(slices.Concat(in.Components, in.Workloads))
 	var policies v1alpha1.AutoscalingPolicyList
-	if err := i.list(ctx, "autoscalingpolicies", &policies); err != nil {
+	if err := i.list(ctx, policyResource, &policies); err != nil {
 		return in, err
 	}
 	in.Policies = policies.Items
