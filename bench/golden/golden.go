@@ -24,7 +24,7 @@ func Equal(t *testing.T, update bool, name string, got []byte) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(want), string(got))
+	require.Equal(t, string(want), string(got), "if this change is wanted: go test . -update, in the folder of this test")
 }
 
 // Written compares the output of write likewise.

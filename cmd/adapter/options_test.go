@@ -18,22 +18,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
 )
 
-// update is set by: go test ./cmd/adapter -update
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestHelp(t *testing.T) {
 	var help bytes.Buffer
 	_, err := ParseOptions([]string{"--help"}, &help)
 	require.ErrorIs(t, err, pflag.ErrHelp)
-	golden := filepath.Join("testdata", "help.txt")
-	if *update {
-		require.NoError(t, os.WriteFile(golden, help.Bytes(), 0o600))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), help.String(), "if this change is wanted: go test ./cmd/adapter -update")
+	golden.Equal(t, *update, "help.txt", help.Bytes())
 }
 
 func TestDefaultsAreValid(t *testing.T) {

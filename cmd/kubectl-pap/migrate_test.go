@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,6 +28,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
 )
@@ -77,17 +77,10 @@ func translated(t *testing.T, kube client.Reader, from string) migrate.Result {
 
 // TestMigrateWritesManifests has the whole output in a golden file, which test/api sends to a real API server.
 func TestMigrateWritesManifests(t *testing.T) {
-	const golden = "testdata/migrate.yaml"
 	result := translated(t, fakeCluster(t, migrateFixtures(t)...), fromAll)
 	var out bytes.Buffer
 	require.NoError(t, writeMoves(&out, result))
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o700))
-		require.NoError(t, os.WriteFile(golden, out.Bytes(), 0o600))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), out.String(), "update it with -update")
+	golden.Equal(t, *update, "migrate.yaml", out.Bytes())
 
 	var list corev1.List
 	out.Reset()
@@ -112,24 +105,8 @@ func TestMigrateReadsWhatFromNames(t *testing.T) {
 	}
 }
 
-func TestMigrateWithoutKEDAAndFunctionMesh(t *testing.T) {
-	absent := interceptor.NewClient(fakeCluster(t), interceptor.Funcs{List: func(ctx context.Context,
-		c client.WithWatch, list client.ObjectList, opts ...client.ListOption,
-	) error {
-		kind := list.GetObjectKind().GroupVersionKind()
-		if kind.Group == "keda.sh" || kind.Group == cluster.FunctionMeshGroup {
-			return &meta.NoKindMatchError{GroupKind: kind.GroupKind()}
-		}
-		return c.List(ctx, list, opts...)
-	}})
-	require.Equal(t, migrate.Result{}, translated(t, absent, fromAll))
-
-	forbidden := interceptor.NewClient(fakeCluster(t), interceptor.Funcs{List: func(context.Context,
-		client.WithWatch, client.ObjectList, ...client.ListOption,
-	) error {
-		return apierrors.NewForbidden(schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"}, "", nil)
-	}})
-	_, err := inventory{forbidden, "shop"}.read(t.Context(), fromAll)
+func TestMigrateNamesTheMissingPermission(t *testing.T) {
+	_, err := kubectlPap(t, "", "migrate", "-n", "media", "--server", newAPIServer(t).url)
 	require.ErrorContains(t, err, "listing functions: ")
 	require.ErrorContains(t, err, "bind a ClusterRole with this permission to your user")
 }

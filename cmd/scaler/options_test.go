@@ -16,22 +16,17 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
 )
 
-// update is set by: go test ./cmd/scaler -update
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestHelp(t *testing.T) {
 	var help bytes.Buffer
 	_, err := ParseOptions([]string{"--help"}, &help)
 	require.ErrorIs(t, err, pflag.ErrHelp)
-	golden := filepath.Join("testdata", "help.txt")
-	if *update {
-		require.NoError(t, os.WriteFile(golden, help.Bytes(), 0o600))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), help.String(), "if this change is wanted: go test ./cmd/scaler -update")
+	golden.Equal(t, *update, "help.txt", help.Bytes())
 }
 
 func TestDefaultsAreValid(t *testing.T) {
