@@ -19,7 +19,6 @@ import (
 //
 // Source: Function Mesh v0.27.2, api/compute/v1alpha1/common.go.
 type component struct {
-	Name        string `json:"name"`
 	MinReplicas *int32 `json:"minReplicas"`
 	MaxReplicas *int32 `json:"maxReplicas"`
 	Pod         struct {

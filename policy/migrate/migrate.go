@@ -145,7 +145,7 @@ func Translate(in Input) Result {
 		}
 	}
 	result.Untranslated = t.problems
-	result.Moves = newJoiner(in).join(result.Moves)
+	result.Moves = join(in, result.Moves)
 	slices.SortStableFunc(result.Moves, func(a, b Move) int {
 		return cmp.Or(strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Targets[0], b.Targets[0]))
 	})

@@ -6,6 +6,7 @@ package migrate_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,85 +191,76 @@ func pulsar(metadata string) string { return `{type: pulsar, metadata: {` + meta
 // address is that of a Pulsar, in metadata.
 const address = `adminURL: "http://b:8080", `
 
-func TestATriggerThatIsLostKeepsTheScaledObject(t *testing.T) {
-	good := pulsar(address + `topic: a/b/c, subscription: s`)
-	for name, other := range map[string]string{
-		"a cron trigger without a time": `{type: cron, metadata: {timezone: Mars/Olympus, start: 0 8 * * *,
-			end: 0 9 * * *, desiredReplicas: "2"}}`,
-		"a topic without a namespace":        pulsar(address + `topic: orders, subscription: s`),
-		"a variable without a literal value": pulsar(address + `topicFromEnv: TOPIC, subscription: s`),
-		"a second Pulsar":                    pulsar(`adminURL: "http://c:8080", topic: a/b/d, subscription: s`),
-	} {
-		t.Run(name, func(t *testing.T) {
-			result := migrate.Translate(inputOf(t, scaledObject(good+", "+other, "")))
-			require.Len(t, result.Untranslated, 1)
-			one := named(t, result, "one")
-			require.Empty(t, one.Policy.Spec.ConflictPolicy)
-			require.Equal(t, []v1alpha1.TopicName{"a/b/c"}, one.Policy.Spec.Subscription.Topics)
-		})
-	}
-}
-
 func TestWhatCannotBeTranslatedIsNamed(t *testing.T) {
-	for name, test := range map[string]struct{ object, want string }{
-		"a target that does not exist": {hpaOf("Function", "gone"), "Function gone does not exist"},
+	good := pulsar(address + `topic: a/b/c, subscription: s`)
+	for name, test := range map[string]struct {
+		object, want string
+		// keeps is true if the ScaledObject has to go on for another trigger than the good one.
+		keeps bool
+	}{
+		"a target that does not exist": {hpaOf("Function", "gone"), "Function gone does not exist", false},
 		"a metric of Pulsar that names no subscription": {
 			hpaOf("Deployment", "web", `, metrics: [{type: External, external: {metric: {name: pulsar_rate_in},
-				target: {type: Value, value: "3"}}}]`), "its metrics name no topic and no subscription",
+				target: {type: Value, value: "3"}}}]`), "its metrics name no topic and no subscription", false,
 		},
 		"an HPA that another controller created": {
 			strings.Replace(hpaOf("Function", "still"), "name: hpa,", "name: hpa, ownerReferences: [{apiVersion: a.io/v1, "+
 				"kind: Rollout, name: r, uid: a, controller: true}],", 1),
-			"Rollout r created it and would recreate it",
+			"Rollout r created it and would recreate it", false,
 		},
 		"more policies of scale-up than a policy has": {
 			hpaOf("Function", "still", `, behavior: {scaleUp: {policies: [`+
 				strings.Repeat(`{type: Pods, value: 1, periodSeconds: 60},`, 5)+`]}}`),
-			"behavior.scaleUp has 5 policies, and a policy has at most 4",
+			"behavior.scaleUp has 5 policies, and a policy has at most 4", false,
 		},
 		"a formula": {
-			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`), `, advanced: {scalingModifiers: {formula: a}}`),
-			"advanced.scalingModifiers has a formula",
+			scaledObject(good, `, advanced: {scalingModifiers: {formula: a}}`),
+			"advanced.scalingModifiers has a formula", true,
 		},
 		"a second subscription": {
-			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`)+`, `+
-				pulsar(address+`topic: a/b/c, subscription: other`), ""),
-			"trigger 2 (pulsar) reads subscription other, and a policy has one: here it is s",
+			scaledObject(good+`, `+pulsar(address+`topic: a/b/c, subscription: other`), ""),
+			"trigger 2 (pulsar) reads subscription other, and a policy has one: here it is s", true,
 		},
 		"a second Pulsar": {
-			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`)+`, `+
-				pulsar(`adminURL: "http://c:8080", topic: a/b/d, subscription: s`), ""),
-			"reads from http://c:8080, and a policy from one Pulsar",
+			scaledObject(good+`, `+pulsar(`adminURL: "http://c:8080", topic: a/b/d, subscription: s`), ""),
+			"reads from http://c:8080, and a policy from one Pulsar", true,
 		},
 		"a variable without a literal value": {
-			scaledObject(pulsar(address+`topicFromEnv: TOPIC, subscription: s`), ""),
-			"takes topic from variable TOPIC of the container, with no literal value there",
+			scaledObject(good+`, `+pulsar(address+`topicFromEnv: TOPIC, subscription: s`), ""),
+			"takes topic from variable TOPIC of the container, with no literal value there", true,
 		},
 		"a topic without a namespace": {
-			scaledObject(pulsar(address+`topic: orders, subscription: s`), ""), "which is not tenant/namespace/topic",
+			scaledObject(good+`, `+pulsar(address+`topic: orders, subscription: s`), ""),
+			"which is not tenant/namespace/topic", true,
+		},
+		"no topic but one without a namespace": {
+			scaledObject(pulsar(address+`topic: orders, subscription: s`), ""), "which is not tenant/namespace/topic", false,
+		},
+		"no topic but one in a variable": {
+			scaledObject(pulsar(address+`topicFromEnv: TOPIC, subscription: s`), ""), "takes topic from variable TOPIC", false,
 		},
 		"an admin URL with a path": {
 			scaledObject(pulsar(`adminURL: "http://b:8080/pulsar", topic: a/b/c, subscription: s`), ""),
-			"which is not http://host:port",
+			"which is not http://host:port", false,
 		},
 		"a cron trigger without a time": {
-			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`)+
+			scaledObject(good+
 				`, {type: cron, metadata: {timezone: Mars/Olympus, start: 0 8 * * *, end: 0 9 * * *, desiredReplicas: "2"}}`, ""),
-			"trigger 2 (cron) is no schedule: ",
+			"trigger 2 (cron) is no schedule: ", true,
 		},
 		"a cron trigger with nothing but a time zone": {
-			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`)+
+			scaledObject(good+
 				`, {type: cron, metadata: {timezone: UTC, start: TZ=UTC, end: 0 9 * * *, desiredReplicas: "2"}}`, ""),
-			`start "TZ=UTC" is no cron expression of five fields`,
+			`start "TZ=UTC" is no cron expression of five fields`, true,
 		},
 		"a cron trigger with a time zone in a time": {
-			scaledObject(pulsar(address+`topic: a/b/c, subscription: s`)+`, {type: cron, metadata: {timezone: UTC,
+			scaledObject(good+`, {type: cron, metadata: {timezone: UTC,
 				start: 0 8 * * *, end: CRON_TZ=UTC 0 9 * * *, desiredReplicas: "2"}}`, ""),
-			`end "CRON_TZ=UTC 0 9 * * *" is no cron expression of five fields`,
+			`end "CRON_TZ=UTC 0 9 * * *" is no cron expression of five fields`, true,
 		},
 		"a query of Pulsar's metrics": {
 			scaledObject(`{type: prometheus, metadata: {query: sum(pulsar_subscription_back_log)}}`, ""),
-			"it has no trigger of type pulsar (but prometheus)",
+			"it has no trigger of type pulsar (but prometheus)", false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -277,6 +269,11 @@ func TestWhatCannotBeTranslatedIsNamed(t *testing.T) {
 			result := migrate.Translate(in)
 			require.Len(t, result.Untranslated, 1)
 			require.Contains(t, result.Untranslated[0].Message, test.want)
+			if test.keeps {
+				one := named(t, result, "one")
+				require.Empty(t, one.Policy.Spec.ConflictPolicy)
+				require.Equal(t, []v1alpha1.TopicName{"a/b/c"}, one.Policy.Spec.Subscription.Topics)
+			}
 			for _, m := range result.Moves {
 				require.True(t, m.Policy.Spec.Subscription == nil || len(m.Policy.Spec.Subscription.Topics) > 0)
 			}
@@ -392,7 +389,8 @@ func TestTheGuideHasAllKeys(t *testing.T) {
 		found, known := migrate.FindPulsarKey(key.Name)
 		require.True(t, known)
 		require.Equal(t, key, found)
-		require.NotEmpty(t, key.InPolicy)
+		inSpec := slices.Contains([]string{"topic", "subscription", "adminURL"}, key.Name)
+		require.Equal(t, inSpec, key.InPolicy == "", key.Name)
 		require.Contains(t, string(text), "`"+key.Name+"`")
 	}
 }

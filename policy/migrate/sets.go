@@ -6,29 +6,14 @@ package migrate
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
-
-// joiner replaces policies of a namespace that agree by a set, where a label selects their targets and nothing else.
-type joiner struct {
-	in Input
-	// names of sets, with those to create.
-	names map[string]bool
-}
-
-func newJoiner(in Input) joiner {
-	j := joiner{in, map[string]bool{}}
-	for i := range in.Sets {
-		j.names[in.Sets[i].Namespace+" "+in.Sets[i].Name] = true
-	}
-	return j
-}
 
 // selectedBy are the names of sets by the targets that they make policies for.
 func selectedBy(in Input) map[objectKey]string {
@@ -54,7 +39,12 @@ func neighbors(in Input, namespace string) set.Neighbors {
 	}
 }
 
-func (j joiner) join(moves []Move) (joined []Move) {
+// join replaces policies of a namespace that agree by a set, where a label selects their targets and nothing else.
+func join(in Input, moves []Move) (joined []Move) {
+	taken := map[string]bool{} // names of sets, with those to create
+	for i := range in.Sets {
+		taken[in.Sets[i].Namespace+" "+in.Sets[i].Name] = true
+	}
 	groups := map[string][]Move{}
 	for _, m := range moves {
 		key, err := json.Marshal(m.Policy.Spec.ScalingSpec)
@@ -67,7 +57,7 @@ func (j joiner) join(moves []Move) (joined []Move) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(groups)) {
 		group := groups[id]
-		if one, found := j.set(group); found {
+		if one, found := in.setFor(group, taken); found {
 			joined = append(joined, one)
 			continue
 		}
@@ -76,8 +66,8 @@ func (j joiner) join(moves []Move) (joined []Move) {
 	return joined
 }
 
-// set is the set for a group, if a label selects it.
-func (j joiner) set(group []Move) (Move, bool) {
+// setFor is the set for a group, if a label selects it.
+func (in Input) setFor(group []Move, taken map[string]bool) (Move, bool) {
 	if len(group) < 2 {
 		return Move{}, false
 	}
@@ -85,7 +75,7 @@ func (j joiner) set(group []Move) (Move, bool) {
 	for _, m := range group {
 		targets[keyOf(namespace, m.Policy.Spec.ScaleTargetRef)] = true
 	}
-	common := j.commonLabels(namespace, targets)
+	common := in.commonLabels(namespace, targets)
 	for _, label := range slices.Sorted(maps.Keys(common)) {
 		s := &v1alpha1.AutoscalingPolicySet{
 			TypeMeta: metav1.TypeMeta{
@@ -97,8 +87,8 @@ func (j joiner) set(group []Move) (Move, bool) {
 				Template: v1alpha1.AutoscalingPolicyTemplate{Spec: group[0].Policy.Spec.ScalingSpec},
 			},
 		}
-		if j.selects(s, targets) && !j.names[namespace+" "+s.Name] {
-			j.names[namespace+" "+s.Name] = true
+		if in.selects(s, targets) && !taken[namespace+" "+s.Name] {
+			taken[namespace+" "+s.Name] = true
 			return moveOf(s, group), true
 		}
 	}
@@ -106,8 +96,8 @@ func (j joiner) set(group []Move) (Move, bool) {
 }
 
 // commonLabels are the labels that all targets have.
-func (j joiner) commonLabels(namespace string, targets map[objectKey]bool) (common map[string]string) {
-	for _, s := range j.in.Selectables[namespace] {
+func (in Input) commonLabels(namespace string, targets map[objectKey]bool) (common map[string]string) {
+	for _, s := range in.Selectables[namespace] {
 		switch {
 		case !targets[keyOf(namespace, s.Ref)] || s.Mesh != "":
 		case common == nil:
@@ -120,19 +110,16 @@ func (j joiner) commonLabels(namespace string, targets map[objectKey]bool) (comm
 }
 
 // selects reports whether a set would govern the targets and nothing else.
-func (j joiner) selects(s *v1alpha1.AutoscalingPolicySet, targets map[objectKey]bool) bool {
-	matched := set.Observe(s, neighbors(j.in, s.Namespace), j.in.Selectables[s.Namespace]).Matched
+func (in Input) selects(s *v1alpha1.AutoscalingPolicySet, targets map[objectKey]bool) bool {
+	matched := set.Observe(s, neighbors(in, s.Namespace), in.Selectables[s.Namespace]).Matched
 	return len(matched) == len(targets) && !slices.ContainsFunc(matched, func(m set.MatchedObject) bool {
 		return m.NotGoverned != nil || !targets[keyOf(s.Namespace, m.Ref)]
 	})
 }
 
-// objectName matches names that the API server takes.
-var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-
 // setName is the value of the label, if it can be a name.
 func setName(value string) string {
-	if objectName.MatchString(value) {
+	if len(validation.IsDNS1123Label(value)) == 0 {
 		return value
 	}
 	return "migrated"

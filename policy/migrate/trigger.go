@@ -23,7 +23,6 @@ type trigger struct {
 	Metadata          map[string]string `json:"metadata"`
 	AuthenticationRef *struct {
 		Name string `json:"name"`
-		Kind string `json:"kind"`
 	} `json:"authenticationRef"`
 }
 
@@ -90,7 +89,7 @@ func (t triggers) pulsar(name string, one trigger) {
 		switch {
 		case !found:
 			d.note("%s: KEDA's pulsar trigger does not have this key.", key)
-		case known.InTrigger != "" && known.Name != "adminURL":
+		case known.InPolicy != "":
 			d.note("%s: %s.", key, known.InPolicy)
 		}
 	}
@@ -203,7 +202,7 @@ type PulsarKey struct {
 	Name string
 	// InTrigger is what to do in a trigger of our scaler; empty where that has the same key.
 	InTrigger string
-	// InPolicy is what becomes of it in a policy.
+	// InPolicy is what becomes of it in a policy; empty for what the spec has.
 	InPolicy string
 }
 
@@ -212,8 +211,8 @@ type PulsarKey struct {
 // Source: KEDA 2.21, pkg/scalers/pulsar_scaler.go, pulsarMetadata, and pkg/scalers/authentication.
 func PulsarKeys() []PulsarKey {
 	all := []PulsarKey{
-		{Name: "topic", InPolicy: "spec.subscription.topics"},
-		{Name: "subscription", InPolicy: "spec.subscription.name"},
+		{Name: "topic"},
+		{Name: "subscription"},
 		{
 			Name:      "msgBacklogThreshold",
 			InTrigger: "set messagesPerReplica, which counts messages and not batches",
@@ -232,10 +231,7 @@ func PulsarKeys() []PulsarKey {
 	}
 	const connection = "set connection to a name in --connections-file of the scaler (value scaler.connections of the " +
 		"chart), or leave it out for the scaler's own Pulsar"
-	all = append(all, PulsarKey{
-		Name: "adminURL", InTrigger: connection,
-		InPolicy: "spec.pulsar.adminURL, or pulsar.adminURL of the chart",
-	})
+	all = append(all, PulsarKey{Name: "adminURL", InTrigger: connection})
 	for _, name := range []string{
 		"authModes", "bearerToken", "tls", "oauthTokenURI", "scope", "clientID", "endpointParams",
 	} {
