@@ -192,8 +192,9 @@ func (o *modelOptions) config(ctx context.Context, flags *pflag.FlagSet,
 	if mode := policy.Spec.Mode; !mode.IsAuto() {
 		c.Notes = append(c.Notes, fmt.Sprintf("the policy has mode %s, and is simulated as if it had mode Auto", mode))
 	}
-	if len(policy.Spec.Schedules) > 0 {
-		c.Notes = append(c.Notes, "the policy has schedules, which are left out: minReplicas and maxReplicas always hold")
+	if _, known := c.Load.Start(); !known && len(policy.Spec.Schedules) > 0 {
+		c.Notes = append(c.Notes, "the policy has schedules, which are left out, because the load has no dates: minReplicas "+
+			"and maxReplicas always hold")
 	}
 	for _, source := range recorded.Sources {
 		c.Notes = append(c.Notes, "read "+source)

@@ -67,7 +67,10 @@ func TestSimulateChangesAPolicy(t *testing.T) {
 	require.Contains(t, changed(), "Objective: 30s, 1 to 20 replicas\n")
 	require.Contains(t, changed("--start-time", "0s-40s"), "starts in 20 (0 to 40) s")
 	require.NotContains(t, changed(), "schedules")
-	require.Contains(t, simulated("schedules.yaml"), "the policy has schedules, which are left out")
+	require.Contains(t, simulated("schedules.yaml"), "the policy has schedules, which are left out, because")
+	dated := filepath.Join(t.TempDir(), "dated.csv")
+	require.NoError(t, os.WriteFile(dated, []byte("time,rate\n2026-03-02T07:00:00Z,3\n2026-03-02T07:05:00Z,3\n"), 0o600))
+	require.NotContains(t, simulated("schedules.yaml", "--trace", dated), "left out")
 	require.Contains(t, changed("--max-replicas", "3", "--latency-objective", "15s"), "Objective: 15s, 1 to 3 replicas\n")
 	require.Contains(t, changed("--min-replicas", "2"), "Objective: 30s, 2 to 20 replicas\n")
 }

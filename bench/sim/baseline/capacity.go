@@ -28,7 +28,9 @@ type capacity struct {
 	store        *backlog.Store
 	subscription backlog.Subscription
 	spec         v1alpha1.AutoscalingPolicySpec
-	without      []Part
+	// limits are those of schedules at a second; nil for those of the spec.
+	limits  func(second int) *v1alpha1.Limits
+	without []Part
 	// every is the poll interval in seconds.
 	every   int
 	state   policy.State
@@ -60,9 +62,14 @@ func Without(parts ...Part) New {
 
 // Policy returns our controller with the spec of a policy.
 func Policy(spec v1alpha1.AutoscalingPolicySpec) New {
+	return Limited(spec, func(int) *v1alpha1.Limits { return nil })
+}
+
+// Limited returns the same with limits of replicas that change, such as by schedules; nil for those of the spec.
+func Limited(spec v1alpha1.AutoscalingPolicySpec, limits func(second int) *v1alpha1.Limits) New {
 	return func(s model.Scenario) Controller {
 		c := newCapacity(s)
-		c.spec = spec
+		c.spec, c.limits = spec, limits
 		return c
 	}
 }
@@ -91,6 +98,7 @@ func newCapacity(s model.Scenario, without ...Part) *capacity {
 				LatencyObjective: metav1.Duration{Duration: s.Objective},
 			},
 		},
+		limits:  func(int) *v1alpha1.Limits { return nil },
 		without: without, every: pollEvery,
 		desired: s.Initial,
 	}
@@ -121,7 +129,7 @@ func (c *capacity) resumed(system *model.System) *capacity {
 		panic(err) // every state can be written
 	}
 	fresh := newCapacity(system.Scenario(), c.without...)
-	fresh.spec, fresh.every = c.spec, c.every
+	fresh.spec, fresh.limits, fresh.every = c.spec, c.limits, c.every
 	fresh.desired, fresh.falseCeilings = c.desired, c.falseCeilings
 	replicas := int32(system.Replicas()) //nolint:gosec // at most maxReplicas
 	fresh.state, err = policy.Resume(text, replicas, system.Time())
@@ -153,6 +161,9 @@ func (c *capacity) decide(system *model.System) {
 	in := policy.Input{
 		Now: system.Time(), Spec: c.spec, PollInterval: time.Duration(c.every) * time.Second, Pods: pods(system),
 		CurrentReplicas: int32(system.Replicas()), //nolint:gosec // small
+	}
+	if limits := c.limits(system.Second()); limits != nil {
+		in.Spec.MinReplicas, in.Spec.MaxReplicas = &limits.MinReplicas, limits.MaxReplicas
 	}
 	in.Reading, in.Unknown = c.store.Read(c.subscription, system.Time())
 	in.Partitions, _ = c.store.Partitions(c.subscription, system.Time()) // without them Failover is sized by the sum

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,29 @@ func TestResultIsJSONWithoutCurves(t *testing.T) {
 	result, err := Run(t.Context(), c)
 	require.NoError(t, err)
 	golden.JSON(t, *update, "hill.json", result)
+}
+
+func TestSchedulesLimitThePolicyAtTheirTimes(t *testing.T) {
+	c := config(t)
+	c.Spec.MaxReplicas = 30
+	c.Spec.Schedules = []v1alpha1.Schedule{ // the load is from 8:53:20 to 9:53:20 UTC, with 10 times as much from 9:13:20 on
+		{Name: "early", Start: "0 8 * * *", End: "0 9 * * *", MinReplicas: new(int32(15))},
+		{Name: "late", TimeZone: "Europe/Berlin", Start: "20 11 * * *", End: "30 11 * * *", MaxReplicas: new(int32(3))},
+	}
+	result, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	ran := result.Contenders[0].replicas
+	minute := func(first, last int) []int32 { return ran[60*first : 60*last] }
+	require.Equal(t, int32(15), slices.Min(minute(2, 6)), "until 9:00")
+	require.Equal(t, int32(1), slices.Min(minute(8, 19)), "after it")
+	require.Equal(t, int32(3), slices.Max(minute(28, 36)), "from 9:20 to 9:30")
+	require.Greater(t, slices.Max(minute(37, 40)), int32(8), "after it")
+
+	c.Spec.Schedules[1].TimeZone = "Europe/Berlln"
+	_, err = Run(t.Context(), c)
+	require.ErrorContains(t, err, `the policy cannot be simulated: schedule late: timeZone "Europe/Berlln"`)
+	_, err = NewCurve(t.Context(), c, nil)
+	require.ErrorContains(t, err, "schedule late: ")
 }
 
 func TestRunRejectsImpossibleConfigs(t *testing.T) {

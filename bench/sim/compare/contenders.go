@@ -38,7 +38,7 @@ func (c Config) contenders() []contender {
 	threshold := math.Ceil(baseline.TunedThreshold(c.Capacity.Expected, c.objective()))
 	fixed := c.fixed()
 	all := []contender{
-		{name: Policy, setting: "the policy", new: baseline.Policy(c.Spec)},
+		{name: Policy, setting: "the policy", new: baseline.Limited(c.Spec, c.limitsAt)},
 		{name: KEDA, setting: "msgBacklogThreshold 10, the default", new: baseline.DefaultKEDA},
 		{
 			name: TunedKEDA, setting: fmt.Sprintf("msgBacklogThreshold %.0f = capacity * objective / 2", threshold),

@@ -47,7 +47,7 @@ type Limit struct {
 
 // NewCurve simulates the policy with its own latency objective and with the others.
 func NewCurve(ctx context.Context, c Config, objectives []time.Duration) (Curve, error) {
-	if err := c.validate(); err != nil {
+	if err := c.complete(); err != nil {
 		return Curve{}, err
 	}
 	objectives = append(slices.Clone(objectives), c.objective())
@@ -56,7 +56,7 @@ func NewCurve(ctx context.Context, c Config, objectives []time.Duration) (Curve,
 	for _, objective := range slices.Compact(objectives) {
 		one := c
 		one.Spec.LatencyObjective.Duration = objective
-		runs = append(runs, run{one, contender{name: Policy, new: baseline.Policy(one.Spec)}})
+		runs = append(runs, run{one, contender{name: Policy, new: baseline.Limited(one.Spec, one.limitsAt)}})
 	}
 	scores, err := simulate(ctx, runs)
 	if err != nil {

@@ -7,6 +7,7 @@
 //
 //	function.go    what is known of the Function, and how well
 //	contenders.go  the contenders and their settings
+//	schedules.go   the limits of replicas by the schedules of the policy
 //	run.go         every contender with every case
 //	result.go      the report, as JSON
 //	better.go      which contenders beat the policy

@@ -64,6 +64,9 @@ type Config struct {
 	Seed               uint64
 	// Notes are caveats about the data.
 	Notes []string
+
+	// limits are those of scheduled.
+	limits []*v1alpha1.Limits
 }
 
 // The bounds of a Config.
@@ -99,6 +102,15 @@ func (c Config) validate() error {
 			c.Subscription)
 	}
 	return nil
+}
+
+// complete validates the configuration, and evaluates the schedules of the policy.
+func (c *Config) complete() (err error) {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	c.limits, err = c.scheduled()
+	return err
 }
 
 // checkLoad validates the load.

@@ -44,7 +44,7 @@ func (c Config) scenario(p plan) model.Scenario {
 
 // Run simulates all contenders, as many at once as there are processors.
 func Run(ctx context.Context, c Config) (Result, error) {
-	if err := c.validate(); err != nil {
+	if err := c.complete(); err != nil {
 		return Result{}, err
 	}
 	var runs []run
