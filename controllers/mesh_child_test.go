@@ -84,6 +84,35 @@ func TestAnEntryAtZeroWithWorkIsRaisedToWhatItNeeds(t *testing.T) {
 	require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
 }
 
+// TestAWakeToOneIsNoCreation: one replica that messages need stays until the entry was idle for long enough.
+func TestAWakeToOneIsNoCreation(t *testing.T) {
+	for name, restart := range map[string]bool{"in one process": false, "after a change of the leader": true} {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t, meshAt(3, 0), childAt("tag", 3), childAt("resize", 0), toZero(), fixture.ConfigMap())
+			env.firstDecision(0)
+			env.after(testInterval)
+			env.answer(2, 10_002)
+			env.reconcile()
+			require.Equal(t, int64(1), env.replicasInMesh()["resize"])
+			env.managed.entries = writtenBy("pulsar-autoscaler", "", "functions")
+			if restart {
+				env.restart()
+				env.answer(2, 10_002)
+				env.reconcile()
+			}
+			env.followMesh()
+			env.after(soon)
+			env.reconcile()
+			for range 9 {
+				env.after(testInterval)
+				env.answer(0, 10_002)
+				env.reconcile()
+				require.Equal(t, int64(1), env.replicasInMesh()["resize"])
+			}
+		})
+	}
+}
+
 func TestAChildAtZeroThatExistsIsLeftThere(t *testing.T) {
 	env := newTestEnv(t, meshAt(3, 0), childAt("tag", 3), childAt("resize", 0), toZero(), fixture.ConfigMap())
 	env.firstDecision(0)

@@ -36,7 +36,7 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 	if result.Restored {
 		h.restoredAt = o.Now
 	}
-	h.scales = h.scales.after(actions, result, o.Now)
+	h.scales = h.scales.after(o, actions, result)
 	return h
 }
 
@@ -79,12 +79,12 @@ func (h History) toleranceLackedSince(o Observed, actions Actions) time.Time {
 }
 
 // after the actions.
-func (s scaleHistory) after(actions Actions, result Result, now time.Time) scaleHistory {
+func (s scaleHistory) after(o Observed, actions Actions, result Result) scaleHistory {
 	if actions.Replicas != nil && result.ScaleFailed == nil && result.ApplyFailed == nil {
 		if s.written == nil || *s.written != *actions.Replicas {
-			s.writtenAt = now
+			s.writtenAt = o.Now
 		}
-		s.written, s.resets = actions.Replicas, s.resets.undone(now)
+		s.written, s.creates, s.resets = actions.Replicas, o.CreatesChild(), s.resets.undone(o.Now)
 	}
 	return s
 }

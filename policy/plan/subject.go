@@ -161,7 +161,7 @@ func (t *Target) Restarts() bool {
 	return false
 }
 
-// createdAtZero reports whether the controller raised the entry of a FunctionMesh from 0 to 1 to have its child
+// createdAtZero reports whether the entry of a FunctionMesh is at 1 although 0 was decided, as while its child is
 // created.
 func (t *Target) createdAtZero(decided int32) bool {
 	return t.Scaling == ByMesh && decided == 0 && *t.Replicas == 1
