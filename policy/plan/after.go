@@ -11,6 +11,7 @@ import (
 
 // After is the history after the actions.
 func (h History) After(o Observed, actions Actions, result Result) History {
+	recreated := o.Target != nil && h.recreated(o.Target.UID)
 	if o.Reading != nil && o.Subscription() != nil {
 		h.target = cmp.Or(o.Target.UID, h.target)
 	}
@@ -27,7 +28,7 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 		h.lackingSince = h.toleranceLackedSince(o, actions)
 	}
 	h.handover = h.handoverAfter(o, actions, result)
-	if h.generation != o.Policy.Generation {
+	if recreated || h.generation != o.Policy.Generation {
 		h.generation, h.suspended = o.Policy.Generation, nil
 	}
 	if result.Suspended {

@@ -89,11 +89,11 @@ func (h History) RecentlyDeleted(now time.Time) bool {
 // recentlyRestored reports whether the caches may not show the restored objects yet.
 func (h History) recentlyRestored(now time.Time) bool { return now.Sub(h.restoredAt) < cacheLag }
 
-// suspendedBefore reports whether an autoscaler was suspended for this generation of the policy, longer ago than caches
-// lag.
+// suspendedBefore reports whether an autoscaler of this target was suspended for this generation of the policy, longer
+// ago than caches lag.
 func (h History) suspendedBefore(s Subject, name string) bool {
 	since, found := h.suspended[name]
-	return found && h.generation == s.Policy.Generation && s.Now.Sub(since) > cacheLag
+	return found && h.generation == s.Policy.Generation && !h.recreated(s.Target.UID) && s.Now.Sub(since) > cacheLag
 }
 
 // scaleHistory is the history of the target's replicas, to detect manual scales.

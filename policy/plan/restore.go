@@ -128,11 +128,11 @@ func currentConflict(target *Target, conflicting []ConflictingAutoscaler, suspen
 }
 
 // scaledWithTarget reports whether a reference names an object that shares the target's replicas. Of a target that is
-// gone, which may come back, only its own name is known.
+// gone, which may come back, only the name of what runs the replicas is known.
 func scaledWithTarget(s Subject, ref autoscalingv2.CrossVersionObjectReference) bool {
 	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
-	scaled := []v1alpha1.ScaleTargetRef{s.Policy.Spec.ScaleTargetRef}
-	if s.Target != nil {
+	scaled := []v1alpha1.ScaleTargetRef{ReplicasOf(s.Policy.Spec.ScaleTargetRef)}
+	if s.Target != nil && len(s.Target.Scaled) > 0 {
 		scaled = s.Target.Scaled
 	}
 	return slices.ContainsFunc(scaled, func(s v1alpha1.ScaleTargetRef) bool {

@@ -77,6 +77,9 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 	case o.Target.Frozen != nil:
 		return nil, keep(v.Message + "; the controller does not take it over now: " + o.Target.Frozen.Message)
 	}
+	if off := o.SwitchedOff(); off != nil {
+		return nil, keep(v.Message + "; the controller does not take it over now: " + off.Message)
+	}
 	if why := cannotTakeOver(o.Subject, o.Conflicting); why != "" {
 		return nil, keep(why)
 	}

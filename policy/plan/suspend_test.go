@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -118,6 +119,19 @@ func TestNextSuspension(t *testing.T) {
 			change:      func(w *plan.Observed) { w.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} },
 			reason:      v1alpha1.ReasonConflictingAutoscaler,
 		},
+		"nothing that the other autoscaler took to zero, where ours would not wake it": {
+			conflicting: []plan.ConflictingAutoscaler{conflict(so, "so", "")},
+			change:      func(w *plan.Observed) { w.Target.Replicas = new(int32) },
+			reason:      v1alpha1.ReasonConflictingAutoscaler,
+		},
+		"a ScaledObject at zero, where ours may be too": {
+			conflicting: []plan.ConflictingAutoscaler{conflict(so, "so", "")},
+			change: func(w *plan.Observed) {
+				w.Target.Replicas, w.Policy.Spec.MinReplicas = new(int32), new(int32)
+			},
+			action: plan.PauseScaledObject, name: "so",
+			record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"so"}},
+		},
 		"nothing if one of them cannot be suspended": {
 			conflicting: []plan.ConflictingAutoscaler{theirs, conflict(hpa, "z", "Widget w")},
 			reason:      v1alpha1.ReasonConflictingAutoscaler,
@@ -202,6 +216,22 @@ func TestRestore(t *testing.T) {
 		}, given{autoscalers: []string{"theirs"}, kept: []string{
 			"maxReplicas 5: the target is gone", "HorizontalPodAutoscaler owned: its owner may be gone like the target",
 		}}},
+		"the mesh of the target does not exist, and may come back": {func(w *plan.Observed) {
+			w.Policy.Spec = componentWorld().Policy.Spec
+			child := plan.MeshChild(w.Policy.Spec.ScaleTargetRef)
+			w.Target = nil
+			w.Policy.Status.TakenOver.HorizontalPodAutoscalers = []v1alpha1.Manifest{
+				manifest("theirs", child.APIVersion, child.Kind, child.Name),
+			}
+		}, given{autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: the target is gone"}}},
+		"the entry of the mesh does not exist, and may come back": {func(w *plan.Observed) {
+			w.Policy.Spec = componentWorld().Policy.Spec
+			child := plan.MeshChild(w.Policy.Spec.ScaleTargetRef)
+			w.Target.Scaled = nil
+			w.Policy.Status.TakenOver.HorizontalPodAutoscalers = []v1alpha1.Manifest{
+				manifest("theirs", child.APIVersion, child.Kind, child.Name),
+			}
+		}, given{max: true, autoscalers: []string{"theirs"}}},
 		"a user set maxReplicas": {func(w *plan.Observed) {
 			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true,
 				new(int32(9))
@@ -307,10 +337,14 @@ func TestAnAutoscalerThatReturnsAfterItsSuspension(t *testing.T) {
 		"another after a change of the policy": {
 			theirs, time.Minute, func(w *plan.Observed) { w.Policy.Generation++ }, true,
 		},
+		"another beside a target that was recreated": {
+			theirs, time.Minute, func(w *plan.Observed) { w.Target.UID = "another" }, true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := contested(test.conflicting)
 			w.Violation = plan.Check(w.Subject, w.Autoscalers)
+			w.Target.UID, w.Reading = "one", &backlog.Reading{}
 			first := plan.New(w, nil)
 			require.NotNil(t, first.Suspend)
 			w.History = w.History.After(w, first, plan.Result{Suspended: true})
