@@ -328,7 +328,4 @@ type InstanceAddress struct {
 	ID string
 	// HostPort is an IP address or a name, and a port, such as 10.2.0.17:9094.
 	HostPort string
-	// Component is tenant/namespace/name of the function, sink or source if several share a process and its metrics, as on
-	// a function worker; empty if there is only one.
-	Component string
 }

@@ -9,10 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -21,47 +18,43 @@ import (
 const (
 	// maxLineBytes is far above the lines of our series, which have names as labels; longer lines are texts of exceptions.
 	maxLineBytes = 32 << 10
-	// maxInstances bounds the accepted instances of one process: a function worker runs some of one function.
-	maxInstances = 1000
 	// maxExact is the limit up to which a float counts exactly.
 	maxExact = 1 << 53
 )
 
 var errCutOff = errors.New("its metrics are cut off")
 
-type identity struct {
-	kind      kind
-	component string
-	instance  string
-}
-
+// tally has the series of an instance.
 type tally struct {
+	kind      kind // of its first series; empty without any
 	values    [quantities]float64
 	seen      [quantities]bool
 	quantiles bool
 }
 
-// decode decodes the metrics of one process. Errors of the reader are wrapped, all others are about the text.
-func decode(body io.Reader, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
-	found, began := map[identity]*tally{}, time.Time{}
+// decode decodes the metrics of the instance with the id. Errors of the reader are wrapped, all others are about the
+// text.
+func decode(body io.Reader, id string) (backlog.InstanceSample, error) {
+	var found tally
+	var began time.Time
 	lines := bufio.NewReaderSize(body, maxLineBytes)
 	for {
 		line, err := nextLine(lines)
 		if errors.Is(err, io.EOF) {
 			// HTTP/1.0 ends with the connection: a number in a line without an end may lack digits.
 			if len(line) > 0 && line[0] != '#' {
-				return nil, errCutOff
+				return backlog.InstanceSample{}, errCutOff
 			}
-			return samples(found, address, began)
+			return found.sample(id, began)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading metrics: %w", err)
+			return backlog.InstanceSample{}, fmt.Errorf("reading metrics: %w", err)
 		}
 		if at := parseStart(line); !at.IsZero() {
 			began = at
 		}
-		if err := record(found, line, address.Component); err != nil {
-			return nil, err
+		if err := found.add(line); err != nil {
+			return backlog.InstanceSample{}, err
 		}
 	}
 }
@@ -79,78 +72,49 @@ func nextLine(lines *bufio.Reader) ([]byte, error) {
 	return nil, err
 }
 
-// record adds a line, if its series is read.
-func record(found map[identity]*tally, line []byte, component string) error {
+// add adds a line, if its series is read.
+func (t *tally) add(line []byte) error {
 	s, wanted, err := parse(line)
-	if err != nil || !wanted || component != "" && s.of.component != component {
+	if err != nil || !wanted {
 		return err
 	}
-	t := found[s.of]
-	if t == nil {
-		if len(found) == maxInstances {
-			return fmt.Errorf("it has metrics of more than %d instances: is it one of them?", maxInstances)
-		}
-		t = &tally{}
-		found[s.of] = t
+	if t.kind == "" {
+		t.kind = s.kind
 	}
-	if s.quantile {
+	switch {
+	case s.kind != t.kind:
+		return fmt.Errorf("it has metrics of a %s and a %s: is that the metrics port of an instance?", t.kind, s.kind)
+	case s.quantile:
 		t.quantiles = true
-		return nil
+	case t.seen[s.what]:
+		return fmt.Errorf("it has %s twice", s.kind.series(s.what))
+	default:
+		t.seen[s.what], t.values[s.what] = true, s.value
 	}
-	if t.seen[s.what] {
-		return fmt.Errorf("it has %s twice", s.of.kind.series(s.what))
-	}
-	t.seen[s.what], t.values[s.what] = true, s.value
 	return nil
 }
 
-// samples returns the complete samples of a process that began then, or an error.
-func samples(found map[identity]*tally, address backlog.InstanceAddress, began time.Time) ([]backlog.InstanceSample,
-	error,
-) {
-	identities := slices.SortedFunc(maps.Keys(found), func(a, b identity) int {
-		return strings.Compare(a.instance, b.instance)
-	})
-	if len(identities) == 0 {
-		of := address.Component
-		if of == "" {
-			of = "a function, sink or source"
-		}
-		return nil, fmt.Errorf("it has no metrics of %s: is that the metrics port of an instance?", of)
+// sample returns the sample of an instance whose process began then, or an error unless it is complete.
+func (t *tally) sample(id string, began time.Time) (backlog.InstanceSample, error) {
+	if t.kind == "" {
+		return backlog.InstanceSample{},
+			errors.New("it has no metrics of a function, sink or source: is that the metrics port of an instance?")
 	}
-	all := make([]backlog.InstanceSample, 0, len(identities))
-	for _, id := range identities {
-		if id.kind != identities[0].kind || id.component != identities[0].component {
-			return nil, fmt.Errorf("it has metrics of %s and %s: the address must name one of them", identities[0].component,
-				id.component)
-		}
-		sample, err := found[id].sample(id.kind)
-		if err != nil {
-			return nil, err
-		}
-		sample.ID, sample.Began = address.ID, began
-		if len(identities) > 1 {
-			sample.ID += "#" + id.instance
-		}
-		all = append(all, sample)
-	}
-	return all, nil
-}
-
-// sample returns a sample without an ID.
-func (t *tally) sample(k kind) (backlog.InstanceSample, error) {
 	for what := range quantities {
-		if k.has(what) && !t.seen[what] {
-			return backlog.InstanceSample{}, fmt.Errorf("it lacks %s: is that the metrics port of an instance?", k.series(what))
+		if t.kind.has(what) && !t.seen[what] {
+			return backlog.InstanceSample{},
+				fmt.Errorf("it lacks %s: is that the metrics port of an instance?", t.kind.series(what))
 		}
 	}
 	s := backlog.InstanceSample{
+		ID:               id,
+		Began:            began,
 		Received:         int64(t.values[received]),
 		Processed:        int64(t.values[processed]),
 		UserExceptions:   int64(t.values[userExceptions]),
 		SystemExceptions: int64(t.values[systemExceptions]),
 	}
-	if k.has(calls) {
+	if t.kind.has(calls) {
 		count, busy := int64(t.values[calls]), time.Duration(math.Round(t.values[busyMillis]*float64(time.Millisecond)))
 		s.Calls, s.BusyTime, s.FailedCallsCounted = &count, &busy, t.quantiles
 	}

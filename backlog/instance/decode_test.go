@@ -64,13 +64,13 @@ func TestDecodeReadsEveryLanguage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.want.ID = "pod-0"
 			text := fixture(t, test.file)
-			got, err := decode(strings.NewReader(text), backlog.InstanceAddress{ID: "pod-0"})
+			got, err := decode(strings.NewReader(text), "pod-0")
 			require.NoError(t, err)
-			require.Equal(t, []backlog.InstanceSample{test.want}, got)
+			require.Equal(t, test.want, got)
 
-			got, err = decode(iotest.OneByteReader(strings.NewReader(text)), backlog.InstanceAddress{ID: "pod-0"})
+			got, err = decode(iotest.OneByteReader(strings.NewReader(text)), "pod-0")
 			require.NoError(t, err)
-			require.Equal(t, []backlog.InstanceSample{test.want}, got)
+			require.Equal(t, test.want, got)
 		})
 	}
 }
@@ -87,7 +87,7 @@ func TestDecodeNeverReadsMissingSeriesAsZero(t *testing.T) {
 					rest = append(rest, line)
 				}
 			}
-			_, err := decode(strings.NewReader(strings.Join(rest, "")), backlog.InstanceAddress{})
+			_, err := decode(strings.NewReader(strings.Join(rest, "")), "")
 			require.ErrorContains(t, err, "it lacks "+name, file)
 		}
 	}
@@ -145,9 +145,9 @@ func TestDecodeAcceptsWhatInstancesWrite(t *testing.T) {
 			`pulsar_function_process_latency_ms{fqfn="t/n/f",instance_id="0"} 1`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := decode(strings.NewReader(text), backlog.InstanceAddress{})
+			got, err := decode(strings.NewReader(text), "")
 			require.NoError(t, err)
-			require.Equal(t, []backlog.InstanceSample{want}, got)
+			require.Equal(t, want, got)
 		})
 	}
 }
@@ -175,36 +175,23 @@ func TestDecodeRefusesInvalidValues(t *testing.T) {
 			functionText() + "pulsar_function_received_total{fqfn=\"t/n/f\",instance_id=\"0\"} 6\n",
 			"it has pulsar_function_received_total twice",
 		},
+		"two instances": {
+			functionText() + strings.ReplaceAll(functionText(), `instance_id="0"`, `instance_id="1"`),
+			"it has pulsar_function_received_total twice",
+		},
+		"two kinds": {
+			functionText() + "pulsar_sink_received_total 1\n",
+			"it has metrics of a function and a sink",
+		},
 		"an incomplete number": {strings.TrimSuffix(functionText(), "00\n"), "cut off"},
 		"an incomplete name":   {functionText() + "pulsar_function_rec", "cut off"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := decode(strings.NewReader(test.text), backlog.InstanceAddress{})
+			got, err := decode(strings.NewReader(test.text), "")
 			require.ErrorContains(t, err, test.want)
 			require.Empty(t, got)
 		})
 	}
-}
-
-func TestDecodeSeparatesComponentsOfOneProcess(t *testing.T) {
-	two := functionText() + strings.ReplaceAll(functionText(), "t/n/f", "t/n/g")
-	_, err := decode(strings.NewReader(two), backlog.InstanceAddress{})
-	require.ErrorContains(t, err, "the address must name one of them")
-
-	got, err := decode(strings.NewReader(two), backlog.InstanceAddress{ID: "worker", Component: "t/n/g"})
-	require.NoError(t, err)
-	require.Len(t, got, 1)
-	require.Equal(t, "worker", got[0].ID)
-
-	_, err = decode(strings.NewReader(two), backlog.InstanceAddress{Component: "t/n/h"})
-	require.ErrorContains(t, err, "it has no metrics of t/n/h")
-
-	threads := strings.ReplaceAll(two, `instance_id="0"`, `instance_id="1"`) + two
-	got, err = decode(strings.NewReader(threads), backlog.InstanceAddress{ID: "worker", Component: "t/n/g"})
-	require.NoError(t, err)
-	require.Len(t, got, 2)
-	require.Equal(t, "worker#0", got[0].ID)
-	require.Equal(t, "worker#1", got[1].ID)
 }
 
 func TestDecodeReadsWhenTheProcessBegan(t *testing.T) {
@@ -222,21 +209,12 @@ func TestDecodeReadsWhenTheProcessBegan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, text := range []string{test.line + "\n" + functionText(), functionText() + test.line + "\n"} {
-				got, err := decode(strings.NewReader(text), backlog.InstanceAddress{})
+				got, err := decode(strings.NewReader(text), "")
 				require.NoError(t, err)
-				require.Equal(t, test.want, got[0].Began)
+				require.Equal(t, test.want, got.Began)
 			}
 		})
 	}
-}
-
-func TestDecodeBoundsTheInstancesOfAProcess(t *testing.T) {
-	var text strings.Builder
-	for i := range maxInstances + 1 {
-		text.WriteString(strings.ReplaceAll(functionText(), `"0"`, `"`+strings.Repeat("x", i)+`"`))
-	}
-	_, err := decode(strings.NewReader(text.String()), backlog.InstanceAddress{})
-	require.ErrorContains(t, err, "more than 1000 instances")
 }
 
 func TestDecodeReadsConnectors(t *testing.T) {
@@ -248,9 +226,9 @@ func TestDecodeReadsConnectors(t *testing.T) {
 		} {
 			text += "pulsar_" + string(k) + "_" + line + "\n"
 		}
-		got, err := decode(strings.NewReader(text), backlog.InstanceAddress{ID: "s"})
+		got, err := decode(strings.NewReader(text), "s")
 		require.NoError(t, err)
-		require.Equal(t, []backlog.InstanceSample{{ID: "s", Received: 7, Processed: 6, UserExceptions: 1}}, got)
+		require.Equal(t, backlog.InstanceSample{ID: "s", Received: 7, Processed: 6, UserExceptions: 1}, got)
 	}
 }
 
@@ -260,26 +238,21 @@ func FuzzDecode(f *testing.F) {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(f, err)
-		f.Add(string(text), "")
+		f.Add(string(text))
 	}
-	f.Add(functionText(), "t/n/f")
-	f.Fuzz(func(t *testing.T, text, component string) {
-		got, err := decode(strings.NewReader(text), backlog.InstanceAddress{ID: "i", Component: component})
+	f.Add(functionText())
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := decode(strings.NewReader(text), "i")
 		if err != nil {
-			require.Empty(t, got)
+			require.Zero(t, got)
 			return
 		}
-		require.NotEmpty(t, got)
-		ids := map[string]bool{}
-		for _, s := range got {
-			require.False(t, ids[s.ID], "two instances are %q", s.ID)
-			ids[s.ID] = true
-			require.GreaterOrEqual(t, min(s.Received, s.Processed, s.UserExceptions, s.SystemExceptions), int64(0))
-			require.Equal(t, s.Calls == nil, s.BusyTime == nil)
-			if s.Calls != nil {
-				require.GreaterOrEqual(t, *s.Calls, int64(0))
-				require.GreaterOrEqual(t, *s.BusyTime, time.Duration(0))
-			}
+		require.Equal(t, "i", got.ID)
+		require.GreaterOrEqual(t, min(got.Received, got.Processed, got.UserExceptions, got.SystemExceptions), int64(0))
+		require.Equal(t, got.Calls == nil, got.BusyTime == nil)
+		if got.Calls != nil {
+			require.GreaterOrEqual(t, *got.Calls, int64(0))
+			require.GreaterOrEqual(t, *got.BusyTime, time.Duration(0))
 		}
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -57,8 +56,8 @@ func (s *Scraper) FetchInstances(ctx context.Context, workload string) (backlog.
 }
 
 type answer struct {
-	samples []backlog.InstanceSample
-	err     error
+	sample backlog.InstanceSample
+	err    error
 }
 
 func mergeAnswers(workload string, at time.Time, answers []answer) (backlog.InstancesSample, error) {
@@ -70,8 +69,9 @@ func mergeAnswers(workload string, at time.Time, answers []answer) (backlog.Inst
 			if first == nil {
 				first = a.err
 			}
+			continue
 		}
-		sample.Instances = append(sample.Instances, a.samples...)
+		sample.Instances = append(sample.Instances, a.sample)
 	}
 	switch {
 	case first == nil || len(sample.Instances) > 0:
@@ -90,7 +90,7 @@ func (s *Scraper) scrapeAll(ctx context.Context, addresses []backlog.InstanceAdd
 	group.SetLimit(atOnce)
 	for i, address := range addresses {
 		group.Go(func() error {
-			answers[i].samples, answers[i].err = s.scrapeUnlessSilent(ctx, address)
+			answers[i].sample, answers[i].err = s.scrapeUnlessSilent(ctx, address)
 			return nil
 		})
 	}
@@ -99,75 +99,75 @@ func (s *Scraper) scrapeAll(ctx context.Context, addresses []backlog.InstanceAdd
 }
 
 // scrapeUnlessSilent scrapes an instance, unless it was silent lately.
-func (s *Scraper) scrapeUnlessSilent(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample,
-	error,
-) {
+func (s *Scraper) scrapeUnlessSilent(
+	ctx context.Context, address backlog.InstanceAddress,
+) (backlog.InstanceSample, error) {
 	if why := s.silent.reason(address, time.Now()); why != nil {
-		return nil, why
+		return backlog.InstanceSample{}, why
 	}
-	samples, err := s.scrapeTwice(ctx, address)
+	sample, err := s.scrapeTwice(ctx, address)
 	if ctx.Err() == nil {
 		s.silent.record(address, err, time.Now())
 	}
-	return samples, err
+	return sample, err
 }
 
 // scrapeTwice scrapes an instance, and again if messages seem to be in flight.
-func (s *Scraper) scrapeTwice(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
+func (s *Scraper) scrapeTwice(ctx context.Context, address backlog.InstanceAddress) (backlog.InstanceSample, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, newFault(backlog.ErrUnreachable, address, err, "no time was left for the request")
+		return backlog.InstanceSample{}, newFault(backlog.ErrUnreachable, address, err, "no time was left for the request")
 	}
-	samples, err := s.scrapeOnce(ctx, address)
-	if err != nil || !slices.ContainsFunc(samples, seemsAsynchronous) {
-		return samples, err
+	sample, err := s.scrapeOnce(ctx, address)
+	if err != nil || !seemsAsynchronous(sample) {
+		return sample, err
 	}
 	again, err := s.scrapeOnce(ctx, address)
 	if err != nil {
-		return nil, err
+		return backlog.InstanceSample{}, err
 	}
-	return receivedFirst(samples, again), nil
+	return receivedFirst(sample, again), nil
 }
 
-func (s *Scraper) scrapeOnce(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
+func (s *Scraper) scrapeOnce(ctx context.Context, address backlog.InstanceAddress) (backlog.InstanceSample, error) {
 	start := time.Now()
-	samples, err := s.scrape(ctx, address)
+	sample, err := s.scrape(ctx, address)
 	s.metrics.observe(time.Since(start), err)
-	return samples, err
+	return sample, err
 }
 
-func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
+func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (backlog.InstanceSample, error) {
 	target, err := metricsURL(address.HostPort)
 	if err != nil {
-		return nil, newFault(backlog.ErrProtocol, address, nil, err.Error())
+		return backlog.InstanceSample{}, newFault(backlog.ErrProtocol, address, nil, err.Error())
 	}
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(limited, http.MethodGet, target, http.NoBody)
 	if err != nil {
-		return nil, newFault(backlog.ErrProtocol, address, nil, "its address is not one")
+		return backlog.InstanceSample{}, newFault(backlog.ErrProtocol, address, nil, "its address is not one")
 	}
 	request.Header.Set("Accept", "text/plain;version=0.0.4")
 	response, err := s.client.Do(request)
 	if err != nil {
-		return nil, s.noAnswer(ctx, address, err)
+		return backlog.InstanceSample{}, s.noAnswer(ctx, address, err)
 	}
 	defer func() { _ = response.Body.Close() }() // the answer was read or abandoned
 	if response.StatusCode != http.StatusOK {
-		return nil, statusFault(address, response.StatusCode)
+		return backlog.InstanceSample{}, statusFault(address, response.StatusCode)
 	}
 	body := backlog.NewBoundedReader(response.Body, s.maxBytes)
 	var long backlog.TooLongError
-	samples, err := decode(body, address)
+	sample, err := decode(body, address.ID)
 	switch {
 	case err == nil:
-		return samples, nil
+		return sample, nil
 	case errors.As(err, &long):
-		return nil, newFault(backlog.ErrProtocol, address, nil,
+		return backlog.InstanceSample{}, newFault(backlog.ErrProtocol, address, nil,
 			fmt.Sprintf("its metrics have more than %d bytes: remove user metrics", s.maxBytes))
 	case body.Broken() != nil:
-		return nil, s.noAnswer(ctx, address, body.Broken())
+		return backlog.InstanceSample{}, s.noAnswer(ctx, address, body.Broken())
 	default:
-		return nil, newFault(backlog.ErrProtocol, address, nil, err.Error())
+		return backlog.InstanceSample{}, newFault(backlog.ErrProtocol, address, nil, err.Error())
 	}
 }
 
@@ -252,15 +252,9 @@ func seemsAsynchronous(s backlog.InstanceSample) bool {
 
 // receivedFirst returns the second answer with the received counter of the first. Nothing in it was received after the
 // finished counters were read, so its messages in flight are a lower bound: each finished message was received.
-func receivedFirst(first, second []backlog.InstanceSample) []backlog.InstanceSample {
-	before := make(map[string]int64, len(first))
-	for _, s := range first {
-		before[s.ID] = s.Received
-	}
-	for i, s := range second {
-		if received, ok := before[s.ID]; ok && received <= s.Received { // more was received before a restart
-			second[i].Received = max(received, s.Finished())
-		}
+func receivedFirst(first, second backlog.InstanceSample) backlog.InstanceSample {
+	if first.Received <= second.Received { // more was received before a restart
+		second.Received = max(first.Received, second.Finished())
 	}
 	return second
 }

@@ -106,7 +106,7 @@ func parseName(name string) (k kind, q quantity, quantile, ok bool) {
 
 // series is one line with a value that we read.
 type series struct {
-	of       identity
+	kind     kind
 	what     quantity
 	quantile bool
 	value    float64
@@ -128,7 +128,7 @@ func parse(line []byte) (s series, wanted bool, err error) {
 	if !ok {
 		return series{}, false, nil
 	}
-	s = series{of: identity{kind: k}, what: q}
+	s = series{kind: k, what: q}
 	rest, err := s.labels(line[end:])
 	if err == nil && quantile {
 		// Idle quantiles are NaN; a latency without one is no summary.
@@ -173,7 +173,8 @@ func number(text []byte) (float64, error) {
 	return strconv.ParseFloat(string(fields[0]), 64)
 }
 
-// labels parses {a="b",c="d",} and returns the rest. Java writes the last comma, which the format allows.
+// labels skips {a="b",c="d",} and returns the rest; it notices a quantile. Java writes the last comma, which the format
+// allows.
 func (s *series) labels(text []byte) (rest []byte, err error) {
 	text = bytes.TrimLeft(text, " \t")
 	if len(text) == 0 || text[0] != '{' {
@@ -194,7 +195,7 @@ func (s *series) labels(text []byte) (rest []byte, err error) {
 		if end < 0 {
 			return nil, errLabels
 		}
-		s.label(string(bytes.TrimRight(name, " \t")), after[1:1+end])
+		s.quantile = s.quantile || string(bytes.TrimRight(name, " \t")) == "quantile"
 		text = after[end+2:]
 	}
 }
@@ -210,19 +211,6 @@ func closing(text []byte) int {
 		}
 	}
 	return -1
-}
-
-// label keeps the labels that distinguish instances. instance_id is the function's ID in Go, which serves the same
-// purpose.
-func (s *series) label(name string, value []byte) {
-	switch name {
-	case "fqfn":
-		s.of.component = string(value)
-	case "instance_id":
-		s.of.instance = string(value)
-	case "quantile":
-		s.quantile = true
-	}
 }
 
 // onlySeries requests only our series. Instances of Java (from the Prometheus client 0.5) and Python support it, Go's

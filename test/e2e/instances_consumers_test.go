@@ -122,9 +122,8 @@ func (c *consumers) start(t *testing.T, id int) replica.Replica {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Kill()) })
 	c.pods.set(in.Name, backlog.InstanceAddress{
-		ID:        fmt.Sprintf("%s-%d", in.Name, id),
-		HostPort:  strings.TrimSuffix(strings.TrimPrefix(r.MetricsURL(), "http://"), "/metrics"),
-		Component: in.FQFN(),
+		ID:       fmt.Sprintf("%s-%d", in.Name, id),
+		HostPort: strings.TrimSuffix(strings.TrimPrefix(r.MetricsURL(), "http://"), "/metrics"),
 	})
 	return r
 }
