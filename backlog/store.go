@@ -25,7 +25,7 @@ type tracked struct {
 	rateWindow, staleAfter time.Duration
 	owners                 map[string]*interest
 	ownersUntilNow         uint64                  // all that there were
-	expiries               Timeline[string]        // owners of interest that has an end
+	ends                   map[string]time.Time    // of interest that has one, by owner
 	patterns               map[Topic]*patternState // by cluster and text
 	bounds                 Bounds
 	jobs
@@ -59,7 +59,7 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 	}
 	return &Store{tracked: tracked{
 		rateWindow: rateWindow - rateWindow/windowSlack, staleAfter: staleAfter,
-		owners: map[string]*interest{}, patterns: map[Topic]*patternState{},
+		owners: map[string]*interest{}, ends: map[string]time.Time{}, patterns: map[Topic]*patternState{},
 		jobs: jobs{
 			topics: map[Topic]*topicState{}, namespaces: map[Namespace]*namespaceState{},
 			workloads: map[string]*workloadState{}, pairs: map[string]int{},

@@ -15,8 +15,7 @@ import (
 type interest struct {
 	subscription Subscription
 	tenant       string
-	number       uint64         // of the owners until now
-	end          Moment[string] // of the owner's interest, if it has one
+	number       uint64 // of the owners until now
 	tracks       tracks
 	// refused is why it tracks nothing, see Bounds; nil if it does.
 	refused error
@@ -51,13 +50,12 @@ func (s *tracked) track(owner string, subscription Subscription, until time.Time
 	one := s.owners[owner]
 	if one == nil {
 		s.ownersUntilNow++
-		one = &interest{number: s.ownersUntilNow, end: Moment[string]{Element: owner}, tenant: tenantOf(owner)}
+		one = &interest{number: s.ownersUntilNow, tenant: tenantOf(owner)}
 		s.owners[owner] = one
 	}
-	if until.IsZero() {
-		s.expiries.Remove(&one.end)
-	} else {
-		s.expiries.Set(&one.end, until)
+	delete(s.ends, owner)
+	if !until.IsZero() {
+		s.ends[owner] = until
 	}
 	if before := one.subscription; !before.Equal(subscription) {
 		s.follow(one, subscription)
@@ -137,7 +135,7 @@ func (s *Store) Untrack(owner string) {
 func (s *tracked) untrack(owner string) {
 	if one := s.owners[owner]; one != nil {
 		delete(s.owners, owner)
-		s.expiries.Remove(&one.end)
+		delete(s.ends, owner)
 		s.unfollow(one, one.subscription, Subscription{})
 		s.replace(one.tracks, tracks{}, one.tenant)
 	}
@@ -145,17 +143,29 @@ func (s *tracked) untrack(owner string) {
 
 // Expire ends interest that was not renewed in time. It takes only a read lock while there is none.
 func (s *Store) Expire(now time.Time) {
-	s.mu.RLock()
-	_, due := s.expiries.Due(now)
-	s.mu.RUnlock()
-	if !due {
+	over := s.ended(now)
+	if len(over) == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for owner, due := s.expiries.Due(now); due; owner, due = s.expiries.Due(now) {
-		s.untrack(owner)
+	for _, owner := range over {
+		if end, ends := s.ends[owner]; ends && !end.After(now) { // not renewed meanwhile
+			s.untrack(owner)
+		}
 	}
+}
+
+// ended are the owners of interest that was not renewed in time.
+func (s *Store) ended(now time.Time) (owners []string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for owner, end := range s.ends {
+		if !end.After(now) {
+			owners = append(owners, owner)
+		}
+	}
+	return owners
 }
 
 // use is a subscription of a topic for an owner.

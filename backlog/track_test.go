@@ -90,13 +90,13 @@ func TestInterestThatIsRenewedStays(t *testing.T) {
 		store.TrackUntil("scaler", subscription, now.Add(5*time.Minute))
 		now = now.Add(time.Minute)
 		store.Expire(now)
-		require.Equal(t, 1, store.expiries.Len(), "once, however often it is renewed")
+		require.Len(t, store.ends, 1, "once, however often it is renewed")
 		require.Len(t, store.owners, 1)
 	}
 	store.Track("scaler", subscription)
 	store.Expire(now.Add(time.Hour))
 	require.Len(t, store.owners, 1, "without an end now")
-	require.Zero(t, store.expiries.Len())
+	require.Empty(t, store.ends)
 	store.TrackUntil("scaler", subscription, now.Add(time.Hour))
 	store.Untrack("scaler")
 	store.TrackUntil("scaler", subscription, now.Add(2*time.Hour))
@@ -104,7 +104,7 @@ func TestInterestThatIsRenewedStays(t *testing.T) {
 	require.Len(t, store.owners, 1, "the time of an interest that ended is not that of the next one")
 	store.Expire(now.Add(2*time.Hour + 1))
 	require.Empty(t, store.owners)
-	require.Zero(t, store.expiries.Len())
+	require.Empty(t, store.ends)
 }
 
 func TestInterestThatEndsLeavesNothingBehind(t *testing.T) {
@@ -117,7 +117,7 @@ func TestInterestThatEndsLeavesNothingBehind(t *testing.T) {
 		now = now.Add(time.Minute)
 		store.Expire(now)
 		store.Untrack("scaler")
-		require.Zero(t, store.expiries.Len())
+		require.Empty(t, store.ends)
 	}
 	store.TrackUntil("scaler", subscription, now.Add(time.Hour))
 	store.TrackUntil("scaler", subscription, now.Add(time.Minute))

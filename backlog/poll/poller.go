@@ -139,9 +139,7 @@ func (p *Poller) Run(ctx context.Context) error {
 
 func (p *Poller) updateSchedule(s *schedule, now time.Time) {
 	p.lastTick.Store(now.UnixNano())
-	p.config.Store.Expire(now)
-	s.apply(p.feed.Changes(), now)
-	s.enqueue(now)
+	s.update(p.config.Store, p.feed, now)
 }
 
 // fetched is the result of one fetch, with the answer about a topic, or whether a message ended a watch.

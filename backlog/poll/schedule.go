@@ -4,6 +4,7 @@
 package poll
 
 import (
+	"container/heap"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -13,10 +14,11 @@ import (
 type schedule struct {
 	pace     pace
 	slots    map[backlog.Job]*slot
-	timeline backlog.Timeline[*slot] // all slots that are not busy
-	lines    map[lane]*line          // due jobs, and those that run
-	watches  int                     // places of jobs that watch
-	answers  answers                 // to messages
+	timeline timeline       // all slots that are not busy
+	lines    map[lane]*line // due jobs, and those that run
+	watches  int            // places of jobs that watch
+	answers  answers        // to messages
+	expired  time.Time      // when interest ended last that was not renewed
 }
 
 // pace has the intervals of jobs. The times at which a job is due are one interval apart, and a late fetch does not
@@ -48,7 +50,7 @@ func laneOf(j backlog.Job) lane {
 type slot struct {
 	job      backlog.Job
 	tenants  []string
-	moment   backlog.Moment[*slot] // on the timeline
+	position int // on the timeline, from 1; 0 while it is busy
 	due      time.Time
 	failures int // in a row
 	state    slotState
@@ -79,6 +81,19 @@ func newSchedule(pace pace) *schedule {
 	return &schedule{pace: pace, slots: map[backlog.Job]*slot{}, lines: map[lane]*line{}}
 }
 
+// expireEvery is how often interest that was not renewed ends.
+const expireEvery = time.Second
+
+// update applies what changed in the store, and enqueues the jobs that are due.
+func (s *schedule) update(store *backlog.Store, feed *backlog.Feed, now time.Time) {
+	if now.Sub(s.expired) >= expireEvery {
+		s.expired = now
+		store.Expire(now)
+	}
+	s.apply(feed.Changes(), now)
+	s.enqueue(now)
+}
+
 func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 	var soon []*slot
 	for _, c := range changes {
@@ -87,9 +102,8 @@ func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 		case existing == nil && c.Wanted:
 			existing = &slot{job: c.Job, wait: s.pace.after(c.Job.Kind, 0)}
 			existing.due = now.Add(existing.wait)
-			existing.moment.Element = existing
 			s.slots[c.Job] = existing
-			s.timeline.Set(&existing.moment, existing.due)
+			s.timeline.set(existing)
 		case existing == nil:
 			continue
 		case !c.Wanted:
@@ -117,7 +131,7 @@ func (s *schedule) advance(one *slot, now time.Time) {
 	}
 	one.due = following(one.due.Add(wait-one.wait), wait, now)
 	one.wait = wait
-	s.timeline.Set(&one.moment, one.due)
+	s.timeline.set(one)
 }
 
 // waitOf is the time between two fetches of a job that does not fail.
@@ -144,7 +158,7 @@ func (s *schedule) drop(one *slot) {
 		}
 		return
 	}
-	s.timeline.Remove(&one.moment)
+	heap.Remove(&s.timeline, one.position-1)
 	delete(s.slots, one.job)
 }
 
@@ -178,15 +192,16 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 			}
 			if due.Before(one.due) {
 				one.due, one.hastened = due, due.Equal(now)
-				s.timeline.Set(&one.moment, one.due)
+				s.timeline.set(one)
 			}
 		}
 	}
 }
 
 func (s *schedule) enqueue(now time.Time) {
-	for one, due := s.timeline.Due(now); due; one, due = s.timeline.Due(now) {
-		s.timeline.Remove(&one.moment)
+	for len(s.timeline) > 0 && !s.timeline[0].due.After(now) {
+		one := s.timeline[0]
+		heap.Pop(&s.timeline)
 		one.state = queued
 		lane := laneOf(one.job)
 		if s.lines[lane] == nil {
@@ -260,7 +275,7 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 		one.due = now.Add(watchAgain)
 	}
 	one.hastened, one.rerun, one.message, one.state = again, false, false, onTimeline
-	s.timeline.Set(&one.moment, one.due)
+	s.timeline.set(one)
 }
 
 // next is the next due time of the job after now, whenever the last fetch was. A failure starts a new series of due
@@ -289,4 +304,39 @@ func following(due time.Time, wait time.Duration, now time.Time) time.Time {
 		return now.Add(wait - late%wait)
 	}
 	return due
+}
+
+// timeline has slots in the order in which they are due. It implements heap.Interface.
+type timeline []*slot
+
+// set adds the slot, or moves it after a change of due.
+func (t *timeline) set(one *slot) {
+	if one.position == 0 {
+		heap.Push(t, one)
+		return
+	}
+	heap.Fix(t, one.position-1)
+}
+
+func (t timeline) Len() int           { return len(t) }
+func (t timeline) Less(i, j int) bool { return t[i].due.Before(t[j].due) }
+
+func (t timeline) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].position, t[j].position = i+1, j+1
+}
+
+func (t *timeline) Push(x any) {
+	one, _ := x.(*slot) // only set adds slots
+	*t = append(*t, one)
+	one.position = len(*t)
+}
+
+func (t *timeline) Pop() any {
+	last := len(*t) - 1
+	one := (*t)[last]
+	(*t)[last] = nil
+	*t = (*t)[:last]
+	one.position = 0
+	return one
 }

@@ -52,9 +52,7 @@ func (s scheduled) need(i int, pace backlog.Pace) {
 
 // turn is one tick of the Poller's loop, with fetches that take no time.
 func (s scheduled) turn(now time.Time) (fetched int) {
-	s.store.Expire(now)
-	s.apply(s.feed.Changes(), now)
-	s.enqueue(now)
+	s.update(s.store, s.feed, now)
 	for _, j := range s.start(1_000_000, 1) {
 		s.finish(j, nil, now)
 		fetched++
@@ -134,11 +132,11 @@ func TestEveryTopicIsFetchedOnceAnIntervalHoweverTheyComeAndGo(t *testing.T) {
 	now = now.Add(tick)
 	s.turn(now)
 	require.Len(t, s.slots, 100)
-	require.Equal(t, 100, s.timeline.Len())
+	require.Len(t, s.timeline, 100)
 	now = now.Add(101 * 365 * 24 * time.Hour)
 	s.turn(now)
 	require.Empty(t, s.slots, "interest that was not renewed is over")
-	require.Zero(t, s.timeline.Len())
+	require.Empty(t, s.timeline)
 }
 
 func TestTopicsAtRestAreFetchedEveryHalfMinute(t *testing.T) {

@@ -204,7 +204,7 @@ func TestJobsThatComeAndGoRunInTimeAndNeverTwiceAtOnce(t *testing.T) {
 			}
 			w.schedule.start(timetablePlaces, timetablePlaces)
 			require.Empty(t, w.schedule.slots)
-			require.Zero(t, w.schedule.timeline.Len())
+			require.Empty(t, w.schedule.timeline)
 			require.Empty(t, w.schedule.lines)
 		})
 	}
