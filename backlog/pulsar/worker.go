@@ -36,11 +36,21 @@ type Worker struct {
 	now    func() time.Time
 	// statuses bounds the requests for /status.
 	statuses *workerLimits
+	// last has the last answer of FetchInstances for each workload, until the next request.
+	last *backlog.Cache[string, backlog.InstancesSample]
 }
 
-// Worker returns a reader of the function workers of the same clusters, which uses the Source's connections.
-func (s *Source) Worker() *Worker {
-	return &Worker{client: s.client, now: s.now, statuses: newWorkerLimits(s.now)}
+// maxWorkloads bounds the cached answers.
+const maxWorkloads = 10_000
+
+// Worker returns a reader of the function workers of the same clusters, which uses the Source's connections. It requests
+// the instances of a component at most once in every, and otherwise returns its last answer, which callers drop because
+// it is not newer.
+func (s *Source) Worker(every time.Duration) *Worker {
+	return &Worker{
+		client: s.client, now: s.now, statuses: newWorkerLimits(s.now),
+		last: backlog.NewCache[string, backlog.InstancesSample](every, maxWorkloads),
+	}
 }
 
 // Describe reads what the component consumes and its configuration.
@@ -83,6 +93,9 @@ func (w *Worker) configuration(ctx context.Context, a address, component functio
 // the rounding of a float64, unless a call was timed and not yet counted; then it lacks that call. For an asynchronous
 // Java function this holds for all calls in flight. A rate over a window has that error once at each end.
 func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample backlog.InstancesSample, err error) {
+	if last, fresh := w.last.Get(workload, w.now()); fresh {
+		return last, nil
+	}
 	component, err := function.ParseComponent(workload)
 	if err != nil {
 		return backlog.InstancesSample{}, backlog.Errorf(backlog.ErrUnsupported, "%s", err)
@@ -107,6 +120,7 @@ func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample ba
 		return backlog.InstancesSample{}, err
 	}
 	sample.At = at
+	w.last.Put(workload, sample, at)
 	return sample, nil
 }
 
@@ -243,37 +257,4 @@ func (l *workerLimits) do(ctx context.Context, a address, request func(context.C
 		l.hanging.Put(a.base.Host, now.Add(hangFor), now)
 	}
 	return err
-}
-
-// maxWorkloads bounds the cached answers.
-const maxWorkloads = 10_000
-
-// SpacedWorker requests the instances of a component at most once an interval, and otherwise returns its last answer,
-// which callers drop because it is not newer. It is safe for concurrent use.
-type SpacedWorker struct {
-	worker interface {
-		FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error)
-	}
-	now  func() time.Time
-	last *backlog.Cache[string, backlog.InstancesSample]
-}
-
-// Spaced requests instances at most once in every.
-func (w *Worker) Spaced(every time.Duration) *SpacedWorker {
-	return &SpacedWorker{
-		worker: w, now: w.now, last: backlog.NewCache[string, backlog.InstancesSample](every, maxWorkloads),
-	}
-}
-
-// FetchInstances is that of Worker.
-func (s *SpacedWorker) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
-	if sample, fresh := s.last.Get(workload, s.now()); fresh {
-		return sample, nil
-	}
-	sample, err := s.worker.FetchInstances(ctx, workload)
-	if err != nil {
-		return backlog.InstancesSample{}, err
-	}
-	s.last.Put(workload, sample, sample.At)
-	return sample, nil
 }

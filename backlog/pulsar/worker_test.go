@@ -57,7 +57,7 @@ func TestDescribeSaysWhatAComponentConsumes(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			config, err := newSource(t, Config{}, broker).Worker().Describe(t.Context(), tt.component)
+			config, err := newSource(t, Config{}, broker).Worker(0).Describe(t.Context(), tt.component)
 
 			require.NoError(t, err)
 			require.Equal(t, function.Description{
@@ -108,7 +108,7 @@ func TestFetchInstancesOfFunctions(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("/admin/v3/functions/public/default/sf", answers(string(fixture(t, "4.0.8-function-config.json"))))
 			broker.on("/admin/v3/functions/public/default/sf/status", answers(string(fixture(t, tt.status))))
-			worker := newSource(t, Config{}, broker).Worker()
+			worker := newSource(t, Config{}, broker).Worker(0)
 			worker.now = func() time.Time { return sent }
 
 			sample, err := worker.FetchInstances(t.Context(), broker.component(function.KindFunction, "sf").Workload())
@@ -122,7 +122,7 @@ func TestFetchInstancesOfFunctions(t *testing.T) {
 func TestFetchInstancesOfASinkHasNoTimes(t *testing.T) {
 	broker := newFakeBroker(t)
 	broker.on("/admin/v3/sinks/public/default/sk/status", answers(string(fixture(t, "4.0.8-sink-status.json"))))
-	sample, err := newSource(t, Config{}, broker).Worker().FetchInstances(t.Context(),
+	sample, err := newSource(t, Config{}, broker).Worker(0).FetchInstances(t.Context(),
 		broker.component(function.KindSink, "sk").Workload())
 	require.NoError(t, err)
 	require.Equal(t, []backlog.InstanceSample{
@@ -133,18 +133,46 @@ func TestFetchInstancesOfASinkHasNoTimes(t *testing.T) {
 	require.Equal(t, []string{"/admin/v3/sinks/public/default/sk/status"}, broker.requested(), "a sink's runtime is known")
 }
 
+func TestFetchInstancesRepeatsTheLastAnswer(t *testing.T) {
+	broker := newFakeBroker(t)
+	const path = "/admin/v3/sinks/public/default/"
+	for _, name := range []string{"a", "b"} {
+		broker.on(path+name+"/status", answers(string(fixture(t, "4.0.8-sink-status.json"))))
+	}
+	now := time.Unix(1000, 0)
+	worker := newSource(t, Config{}, broker).Worker(30 * time.Second)
+	worker.now = func() time.Time { return now }
+	fetch := func(name string) backlog.InstancesSample {
+		sample, err := worker.FetchInstances(t.Context(), broker.component(function.KindSink, name).Workload())
+		require.NoError(t, err)
+		return sample
+	}
+	first := fetch("a")
+	now = now.Add(29 * time.Second)
+	require.Equal(t, first, fetch("a"), "the same answer with its own time")
+	require.NotEqual(t, first.At, fetch("b").At)
+	now = now.Add(time.Second)
+	require.Equal(t, now, fetch("a").At)
+	require.Equal(t, []string{path + "a/status", path + "b/status", path + "a/status"}, broker.requested())
+
+	now = now.Add(time.Hour)
+	broker.on(path+"a/status", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	_, err := worker.FetchInstances(t.Context(), broker.component(function.KindSink, "a").Workload())
+	require.ErrorIs(t, err, backlog.ErrForbidden)
+}
+
 func TestAWorkerThatRunsApartIsReadAtItsOwnURL(t *testing.T) {
 	broker, apart := newFakeBroker(t), newFakeBroker(t)
 	apart.on("/admin/v3/functions/public/default/sf", answers(string(fixture(t, "4.0.8-function-config.json"))))
 	component := broker.component(function.KindFunction, "sf")
 	component.WorkerURL = apart.URL
 
-	config, err := newSource(t, Config{}, broker, apart).Worker().Describe(t.Context(), component)
+	config, err := newSource(t, Config{}, broker, apart).Worker(0).Describe(t.Context(), component)
 	require.NoError(t, err)
 	require.Equal(t, broker.URL, config.Subscription.Cluster.AdminURL, "its topics are read from the brokers")
 	require.Empty(t, broker.requested())
 
-	_, err = newSource(t, Config{}, broker).Worker().Describe(t.Context(), component)
+	_, err = newSource(t, Config{}, broker).Worker(0).Describe(t.Context(), component)
 	require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 	require.EqualError(t, err,
 		"host not allowed: "+apart.host()+" is not an allowed Pulsar host: add it to "+allowedHostsFix)
@@ -158,12 +186,12 @@ func TestTheWorkerThatOwnsAFunctionIsFollowedToAllowedHosts(t *testing.T) {
 	workload := broker.component(function.KindSink, "sk").Workload()
 
 	token := writeFile(t, "token", "secret")
-	sample, err := newSource(t, Config{TokenFile: token}, broker, owner).Worker().FetchInstances(t.Context(), workload)
+	sample, err := newSource(t, Config{TokenFile: token}, broker, owner).Worker(0).FetchInstances(t.Context(), workload)
 	require.NoError(t, err)
 	require.Len(t, sample.Instances, 2)
 	require.Equal(t, "Bearer secret", owner.request(0).Header.Get("Authorization"))
 
-	_, err = newSource(t, Config{TokenFile: token}, broker).Worker().FetchInstances(t.Context(), workload)
+	_, err = newSource(t, Config{TokenFile: token}, broker).Worker(0).FetchInstances(t.Context(), workload)
 	require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 	require.ErrorContains(t, err,
 		"redirects sink public/default/sk to "+owner.host()+", which is not an allowed Pulsar host")
@@ -253,7 +281,7 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 			}
 			broker.on("/admin/v3/"+string(kind)+"s/public/default/sf", tt.answer)
 			registry := prometheus.NewRegistry()
-			_, err := newSource(t, Config{Registerer: registry}, broker).Worker().Describe(t.Context(),
+			_, err := newSource(t, Config{Registerer: registry}, broker).Worker(0).Describe(t.Context(),
 				broker.component(kind, "sf"))
 
 			require.ErrorIs(t, err, tt.reason)
@@ -266,7 +294,7 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 
 func TestInvalidComponentsAreNotRequested(t *testing.T) {
 	broker := newFakeBroker(t)
-	worker := newSource(t, Config{}, broker).Worker()
+	worker := newSource(t, Config{}, broker).Worker(0)
 	good := broker.component(function.KindFunction, "sf")
 	tests := map[string]struct {
 		change func(*function.Component)

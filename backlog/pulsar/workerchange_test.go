@@ -5,14 +5,11 @@ package pulsar
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -60,7 +57,7 @@ func TestAChangeOfParallelismSendsThatAlone(t *testing.T) {
 			broker, sent := newFakeBroker(t), &changes{}
 			broker.on("/admin/v3/"+string(kind)+"s/public/default/sf", sent.then(noContent()))
 			registry := prometheus.NewRegistry()
-			worker := newSource(t, Config{Registerer: registry, TokenFile: writeFile(t, "token", "hunter2")}, broker).Worker()
+			worker := newSource(t, Config{Registerer: registry, TokenFile: writeFile(t, "token", "hunter2")}, broker).Worker(0)
 			require.NoError(t, worker.SetParallelism(t.Context(), broker.component(kind, "sf"), 5))
 			require.Equal(t, []changed{{http.MethodPut, part, "application/json", `{"parallelism":5}`}}, sent.seen)
 			require.Equal(t, "Bearer hunter2", broker.request(0).Header.Get("Authorization"))
@@ -79,18 +76,18 @@ func TestAChangeIsRedirectedToItsWorker(t *testing.T) {
 	first.on(path, redirectsTo(second.URL))
 	second.on(path, sent.then(noContent()))
 	require.NoError(t,
-		newSource(t, Config{}, first, second).Worker().SetParallelism(t.Context(),
+		newSource(t, Config{}, first, second).Worker(0).SetParallelism(t.Context(),
 			first.component(function.KindFunction, "sf"), 2))
 	require.Equal(t, []changed{{http.MethodPut, "functionConfig", "application/json", `{"parallelism":2}`}}, sent.seen)
 
-	err := newSource(t, Config{}, first).Worker().SetParallelism(t.Context(), first.component(function.KindFunction, "sf"),
+	err := newSource(t, Config{}, first).Worker(0).SetParallelism(t.Context(), first.component(function.KindFunction, "sf"),
 		2)
 	require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 	require.ErrorContains(t, err, AllowedHostsFlag)
 	require.Len(t, sent.seen, 1)
 
 	first.on(path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, second.URL+path, http.StatusFound) })
-	err = newSource(t, Config{}, first, second).Worker().SetParallelism(t.Context(),
+	err = newSource(t, Config{}, first, second).Worker(0).SetParallelism(t.Context(),
 		first.component(function.KindFunction, "sf"), 2)
 	require.ErrorIs(t, err, backlog.ErrProtocol)
 	require.Len(t, sent.seen, 1, "a redirect that makes a question of it is not followed")
@@ -140,7 +137,7 @@ func TestAnswersOfWorkersToAChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("/admin/v3/functions/public/default/sf", tt.answer)
-			err := newSource(t, Config{}, broker).Worker().SetParallelism(t.Context(),
+			err := newSource(t, Config{}, broker).Worker(0).SetParallelism(t.Context(),
 				broker.component(function.KindFunction, "sf"), 3)
 			require.ErrorIs(t, err, tt.reason)
 			if tt.reason != nil {
@@ -155,14 +152,14 @@ func TestAChangeIsRetriedOnAWorkerThatRecovers(t *testing.T) {
 	broker.on("/admin/v3/functions/public/default/sf", sent.then(says(503, "Leader not yet ready. Please retry again")),
 		sent.then(noContent()))
 	require.NoError(t,
-		newSource(t, Config{}, broker).Worker().SetParallelism(t.Context(), broker.component(function.KindFunction, "sf"), 3))
+		newSource(t, Config{}, broker).Worker(0).SetParallelism(t.Context(), broker.component(function.KindFunction, "sf"), 3))
 	require.Len(t, sent.seen, 2)
 	require.Equal(t, sent.seen[0], sent.seen[1])
 }
 
 func TestNoChangeToNoInstances(t *testing.T) {
 	broker := newFakeBroker(t)
-	worker := newSource(t, Config{}, broker).Worker()
+	worker := newSource(t, Config{}, broker).Worker(0)
 	for _, instances := range []int32{0, -1} {
 		require.ErrorIs(t, worker.SetParallelism(t.Context(), broker.component(function.KindFunction, "sf"), instances),
 			backlog.ErrUnsupported)
@@ -189,7 +186,7 @@ func TestStatusDistinguishesAStoppedComponentFromAFailingOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("/admin/v3/functions/public/default/sf/status", answers(string(fixture(t, tt.file))))
-			status, err := newSource(t, Config{}, broker).Worker().Status(t.Context(),
+			status, err := newSource(t, Config{}, broker).Worker(0).Status(t.Context(),
 				broker.component(function.KindFunction, "sf"))
 			require.NoError(t, err)
 			require.Equal(t, tt.want, status)
@@ -228,39 +225,4 @@ func FuzzDecodeRunning(f *testing.F) {
 		require.False(t, status.Instances < 0 || status.Running < 0 || status.Failed < 0)
 		require.False(t, status.Stopped() && (status.Instances == 0 || status.Running > 0))
 	})
-}
-
-// instanceCounter is an InstanceSource that counts.
-type instanceCounter struct {
-	requested int
-	now       func() time.Time
-	fails     error
-}
-
-func (c *instanceCounter) FetchInstances(context.Context, string) (backlog.InstancesSample, error) {
-	c.requested++
-	return backlog.InstancesSample{At: c.now(), Silent: c.requested}, c.fails
-}
-
-func TestSpacedWorkerRepeatsItsLastAnswer(t *testing.T) {
-	now := time.Unix(1000, 0)
-	clock := func() time.Time { return now }
-	source := &instanceCounter{now: clock}
-	last := backlog.NewCache[string, backlog.InstancesSample](30*time.Second, maxWorkloads)
-	s := &SpacedWorker{worker: source, now: clock, last: last}
-	fetch := func(workload string) backlog.InstancesSample {
-		sample, err := s.FetchInstances(t.Context(), workload)
-		require.NoError(t, err)
-		return sample
-	}
-	first := fetch("a")
-	now = now.Add(29 * time.Second)
-	require.Equal(t, first, fetch("a"), "the same answer with its own time")
-	require.NotEqual(t, first, fetch("b"))
-	now = now.Add(time.Second)
-	require.Equal(t, 3, fetch("a").Silent)
-	now = now.Add(time.Hour)
-	source.fails = errors.New("boom")
-	_, err := s.FetchInstances(t.Context(), "a")
-	require.ErrorIs(t, err, source.fails)
 }

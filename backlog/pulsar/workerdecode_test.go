@@ -344,7 +344,7 @@ func FuzzDecodeStatus(f *testing.F) {
 
 func TestNamesOfComponentsAreEscaped(t *testing.T) {
 	broker := newFakeBroker(t)
-	_, err := newSource(t, Config{}, broker).Worker().Describe(t.Context(),
+	_, err := newSource(t, Config{}, broker).Worker(0).Describe(t.Context(),
 		broker.component(function.KindFunction, "a b?c#d%2F+ü"))
 	require.ErrorIs(t, err, backlog.ErrFunctionNotFound)
 	require.Equal(t, "/admin/v3/functions/public/default/a%20b%3Fc%23d%252F+%C3%BC", broker.request(0).URL.EscapedPath())

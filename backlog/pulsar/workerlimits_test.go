@@ -29,7 +29,7 @@ func TestAWorkerThatHangsGetsNoRequestForAMinute(t *testing.T) {
 		})
 		broker.on(path+"other/status", answers(`{"numInstances":1,"instances":[{"instanceId":0,"status":{"running":true}}]}`))
 		broker.on(path+"sf", noContent())
-		worker := way.source(Config{}).Worker()
+		worker := way.source(Config{}).Worker(0)
 		component := func(name string) function.Component { return broker.component(function.KindFunction, name) }
 
 		// Its callers await no answer for as long as a worker may need.

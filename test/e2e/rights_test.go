@@ -27,7 +27,7 @@ func testRights(t *testing.T, s *secured) {
 	source := s.reader(t, pulsar.Config{Credentials: newSecrets(named)})
 	describe := func(kind function.Kind) func(backlog.Cluster) error {
 		return func(cluster backlog.Cluster) error {
-			_, err := source.Worker().Describe(t.Context(), function.Component{
+			_, err := source.Worker(0).Describe(t.Context(), function.Component{
 				Cluster: cluster, Kind: kind, Tenant: "private", Namespace: "work", Name: "absent",
 			})
 			if errors.Is(err, backlog.ErrFunctionNotFound) { // the worker reports it only to permitted roles

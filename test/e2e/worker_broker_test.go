@@ -66,7 +66,7 @@ func newWorkerBroker(t *testing.T, b *broker.Broker, worker broker.Worker) *work
 	collector, err := replica.DiscardReports(t.Context())
 	require.NoError(t, err)
 	w := &workerBroker{
-		Broker: b, source: source, worker: source.Worker(), cluster: backlog.Cluster{AdminURL: b.AdminURL()}, client: client,
+		Broker: b, source: source, worker: source.Worker(0), cluster: backlog.Cluster{AdminURL: b.AdminURL()}, client: client,
 		collector: collector,
 	}
 	if worker == broker.WorkerOn {

@@ -79,11 +79,11 @@ func New(config Config) (*Parts, error) {
 	if o.WakeByPush {
 		polling.Watcher, polling.Watches = source, maxWatches
 	}
-	worker := source.Worker()
+	// A worker requests its instances in sequence, so it is requested only twice per StaleAfter.
+	worker := source.Worker(o.StaleAfter / 2)
 	if config.Pods != nil {
 		pods := instance.New(config.Registerer, config.Pods)
-		// A worker requests its instances in sequence, so it is requested only twice per StaleAfter.
-		polling.Instances = instances{pods: pods, worker: worker.Spaced(o.StaleAfter / 2)}
+		polling.Instances = instances{pods: pods, worker: worker}
 	}
 	poller, err := poll.New(polling)
 	if err != nil {
