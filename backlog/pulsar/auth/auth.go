@@ -49,17 +49,7 @@ func New(config Config) (*Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	build := func(m material, connections *http.Transport) (*session, error) {
-		return newSession(m, connections, config)
-	}
-	connect := func(certificates material) (*http.Transport, error) {
-		tlsConfig, err := certificates.tlsConfig()
-		if err != nil {
-			return nil, err
-		}
-		return config.Transport(tlsConfig), nil
-	}
-	return &Credentials{resolver: r, sessions: newSessions(build, connect)}, nil
+	return &Credentials{resolver: r, sessions: newSessions(config)}, nil
 }
 
 // Authenticate returns a Transport with the current credentials of the name; the empty name is for the program's own.
@@ -73,7 +63,7 @@ func (c *Credentials) Authenticate(ctx context.Context, access string) (*Transpo
 	if err != nil {
 		return nil, err
 	}
-	shown, err := s.auth.authenticate(ctx)
+	shown, err := s.authenticate(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +72,9 @@ func (c *Credentials) Authenticate(ctx context.Context, access string) (*Transpo
 
 // Renew invalidates credentials that Pulsar refused, and returns the ones that replaced them; nil if there are none.
 func (c *Credentials) Renew(ctx context.Context, refused *Transport) *Transport {
-	refused.session.auth.invalidate(refused.shown)
+	if tokens := refused.session.tokens; tokens != nil {
+		tokens.invalidate(refused.shown)
+	}
 	c.resolver.invalidate(refused.access)
 	fresh, err := c.Authenticate(ctx, refused.access)
 	if err != nil { // the refusal is the better message, and the next call returns this error
@@ -153,49 +145,42 @@ const (
 // session is one set of credentials. It shares its connections with all that have the same certificates.
 type session struct {
 	material    material
-	auth        authenticator
 	connections *http.Transport
 	chain       http.RoundTripper
+	shown       authorization // unless there are tokens
+	tokens      *tokenSource  // nil without an issuer
 }
-
-// authenticator creates the authorization of a request. Its errors are texts for users and contain no secret.
-type authenticator interface {
-	// authenticate may call an issuer, within ctx.
-	authenticate(ctx context.Context) (authorization, error)
-	// invalidate reports that Pulsar refused it: a cached token must be replaced soon.
-	invalidate(refused authorization)
-}
-
-type constant authorization
-
-func (c constant) authenticate(context.Context) (authorization, error) { return authorization(c), nil }
-
-func (constant) invalidate(authorization) {}
 
 func newSession(m material, connections *http.Transport, config Config) (*session, error) {
-	s := &session{material: m, connections: connections, chain: config.Chain(connections)}
+	s := &session{
+		material: m, connections: connections, chain: config.Chain(connections), shown: authorization{method: m.Method},
+	}
 	var err error
 	switch m.Method {
 	case authparams.Token:
-		s.auth = constant(bearer(authparams.Token, m.Token.Content))
+		s.shown = bearer(authparams.Token, m.Token.Content)
 	case authparams.Basic:
-		s.auth = constant(basic(m.User, m.Password))
+		s.shown = basic(m.User, m.Password)
 	case authparams.OAuth2:
-		if s.auth, err = newTokenSource(m, config); err != nil {
-			return nil, err
-		}
-	default:
-		s.auth = constant{method: m.Method}
+		s.tokens, err = newTokenSource(m, config)
+	case authparams.None, authparams.TLS:
 	}
-	return s, nil
+	return s, err
+}
+
+// authenticate returns the authorization of a request, for which it may call an issuer. Its errors are texts for users
+// and contain no secret.
+func (s *session) authenticate(ctx context.Context) (authorization, error) {
+	if s.tokens != nil {
+		return s.tokens.authenticate(ctx)
+	}
+	return s.shown, nil
 }
 
 // sessions keeps one session for each set of credentials, whatever its names.
 type sessions struct {
-	// build creates a session, and connect connections for certificates; both send nothing.
-	build   func(material, *http.Transport) (*session, error)
-	connect func(material) (*http.Transport, error)
-	now     func() time.Time
+	config Config
+	now    func() time.Time
 
 	// mu makes a look-up and what it adds one step; the caches have locks of their own.
 	mu          sync.Mutex
@@ -203,16 +188,15 @@ type sessions struct {
 	connections *backlog.Cache[material, *http.Transport] // by their certificates
 }
 
-func newSessions(build func(material, *http.Transport) (*session, error),
-	connect func(material) (*http.Transport, error),
-) *sessions {
+func newSessions(config Config) *sessions {
 	return &sessions{
-		build: build, connect: connect, now: time.Now,
+		config: config, now: time.Now,
 		byMaterial:  backlog.NewCache[material, *session](sessionIdle, maxSessions),
 		connections: backlog.NewCache[material, *http.Transport](sessionIdle, maxConnections),
 	}
 }
 
+// open returns the session of the credentials. It sends nothing.
 func (s *sessions) open(m material) (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +206,7 @@ func (s *sessions) open(m material) (*session, error) {
 		if err != nil {
 			return nil, err
 		}
-		if found, err = s.build(m, connections); err != nil {
+		if found, err = newSession(m, connections, s.config); err != nil {
 			return nil, err
 		}
 	}
@@ -236,13 +220,17 @@ func (s *sessions) connectionsFor(certificates material) (*http.Transport, error
 	if shared, known := s.connections.Get(certificates, s.now()); known {
 		return shared, nil
 	}
-	return s.connect(certificates)
+	tlsConfig, err := certificates.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	return s.config.Transport(tlsConfig), nil
 }
 
 func (s *sessions) close() {
 	for _, open := range s.byMaterial.Values() {
-		if tokens, ok := open.auth.(*tokenSource); ok {
-			tokens.issuer.client.CloseIdleConnections()
+		if open.tokens != nil {
+			open.tokens.issuer.client.CloseIdleConnections()
 		}
 	}
 	for _, connections := range s.connections.Values() {

@@ -136,27 +136,8 @@ type Own struct {
 	CAFile string
 }
 
-// own are credentials that may be in files.
-type own struct {
-	Own
-
-	roots *File[string]
-}
-
-func newOwn(config Own) (own, error) {
-	o := own{Own: config}
-	if _, err := o.params(); err != nil {
-		return own{}, err
-	}
-	var err error
-	if o.roots, err = NewCAFile(config.CAFile); err != nil {
-		return own{}, fmt.Errorf("caFile %q: %w", config.CAFile, err)
-	}
-	return o, nil
-}
-
 // params are the current parameters, complete except for files that they name.
-func (o own) params() (decoded authparams.Params, err error) {
+func (o Own) params() (decoded authparams.Params, err error) {
 	switch {
 	case o.TokenFile != "":
 		return authparams.Params{Method: authparams.Token, Token: authparams.Value{Path: o.TokenFile}}, nil
@@ -171,16 +152,4 @@ func (o own) params() (decoded authparams.Params, err error) {
 		return authparams.Params{}, fmt.Errorf("authParamsFile %s: %w", o.ParamsFile, err)
 	}
 	return decoded, nil
-}
-
-func (o own) material() (material, error) {
-	decoded, err := o.params()
-	if err == nil {
-		decoded, err = readParams(decoded)
-	}
-	if err != nil {
-		return material{}, err
-	}
-	roots, _ := o.roots.Current() // the last valid ones while the file is being replaced
-	return material{Params: decoded, roots: roots}, nil
 }

@@ -53,7 +53,8 @@ type material struct {
 }
 
 type resolver struct {
-	own own
+	own   Own
+	roots *File[string] // of the program's own credentials
 	// source may be nil.
 	source Source
 	// issuers that may be called for tokens.
@@ -61,11 +62,14 @@ type resolver struct {
 }
 
 func newResolver(config Config) (*resolver, error) {
-	mine, err := newOwn(config.Own)
+	mine, err := config.Own.params()
 	if err != nil {
 		return nil, err
 	}
-	r := &resolver{own: mine, source: config.Named, issuers: map[string]bool{}}
+	r := &resolver{own: config.Own, source: config.Named, issuers: map[string]bool{}}
+	if r.roots, err = NewCAFile(config.Own.CAFile); err != nil {
+		return nil, fmt.Errorf("caFile %q: %w", config.Own.CAFile, err)
+	}
 	for i, text := range config.AllowedIssuers {
 		issuer, err := authparams.ParseIssuer(text)
 		if err != nil {
@@ -73,8 +77,8 @@ func newResolver(config Config) (*resolver, error) {
 		}
 		r.issuers[issuer] = true
 	}
-	if params, err := mine.params(); err == nil && params.Issuer != "" {
-		r.issuers[params.Issuer] = true
+	if mine.Issuer != "" {
+		r.issuers[mine.Issuer] = true
 	}
 	return r, nil
 }
@@ -82,7 +86,7 @@ func newResolver(config Config) (*resolver, error) {
 // resolve returns the credentials of the name; the empty name is for the program's own.
 func (r *resolver) resolve(ctx context.Context, access string) (material, error) {
 	if access == "" {
-		return r.own.material()
+		return r.ownMaterial()
 	}
 	if r.source == nil {
 		return material{}, errors.New("it needs credentials of its own, which this program does not look up")
@@ -109,6 +113,18 @@ func (r *resolver) resolve(ctx context.Context, access string) (material, error)
 		Params: decoded, roots: found.TrustCerts, named: true,
 		insecure: found.AllowInsecureConnection, anyName: found.SkipHostnameVerification,
 	}, nil
+}
+
+func (r *resolver) ownMaterial() (material, error) {
+	decoded, err := r.own.params()
+	if err == nil {
+		decoded, err = readParams(decoded)
+	}
+	if err != nil {
+		return material{}, err
+	}
+	roots, _ := r.roots.Current() // the last valid ones while the file is being replaced
+	return material{Params: decoded, roots: roots}, nil
 }
 
 // check refuses parameters with which an object of a user would make this program read its own files, or call an issuer

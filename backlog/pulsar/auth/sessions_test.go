@@ -20,16 +20,16 @@ func tokenOf(text string) material {
 	return material{Params: authparams.Params{Method: authparams.Token, Token: authparams.Value{Content: text}}}
 }
 
-func newConnections(material) (*http.Transport, error) { return &http.Transport{}, nil }
-
 // newTestSessions counts the built sessions.
 func newTestSessions(t testing.TB) (sessions *sessions, built *int, at *clock) {
 	t.Helper()
 	built, at = new(int), &clock{at: time.Now()}
-	sessions = newSessions(func(m material, connections *http.Transport) (*session, error) {
+	config := testConfig(&observed{})
+	config.Chain = func(next http.RoundTripper) http.RoundTripper {
 		*built++
-		return &session{material: m, connections: connections, auth: constant{}}, nil
-	}, newConnections)
+		return next
+	}
+	sessions = newSessions(config)
 	sessions.now = at.now
 	return sessions, built, at
 }
@@ -67,7 +67,8 @@ func TestSessionsShareConnectionsUnlessTheirCertificatesDiffer(t *testing.T) {
 	} {
 		require.Same(t, shared, connections(other), what)
 	}
-	different := map[*http.Transport]bool{shared: true}
+	require.NotSame(t, shared, connections(material{insecure: true}))
+	different := map[material]bool{token.certificates(): true}
 	certificate.Certificate.Content, certificate.Key.Content = "certificate", "key"
 	for _, other := range []material{
 		{roots: "roots"},
@@ -76,7 +77,7 @@ func TestSessionsShareConnectionsUnlessTheirCertificatesDiffer(t *testing.T) {
 		certificate,
 		{Params: authparams.Params{Method: authparams.TLS, Key: certificate.Key}},
 	} {
-		different[connections(other)] = true
+		different[other.certificates()] = true
 	}
 	require.Len(t, different, 6)
 }
@@ -112,11 +113,7 @@ func TestSessionsAreBounded(t *testing.T) {
 
 // With concurrent opens, closes and changes, each caller gets the requested session.
 func TestSessionsUsedConcurrently(t *testing.T) {
-	at := &clock{at: time.Now()}
-	sessions := newSessions(func(m material, connections *http.Transport) (*session, error) {
-		return &session{material: m, connections: connections, auth: constant{}}, nil
-	}, newConnections)
-	sessions.now = at.now
+	sessions, _, at := newTestSessions(t)
 	var group errgroup.Group
 	for hand := range 8 {
 		group.Go(func() error {
