@@ -128,7 +128,7 @@ func TestStorageThatHangsHoldsFewConnections(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, backlog.Age, detail)
 		requireIdle(t, source.client.chain)
-		requireIdle(t, chain(source.ages))
+		requireIdle(t, source.ages)
 	})
 }
 

@@ -99,7 +99,7 @@ func New(config Config) (*Source, error) {
 			hosts:          hosts,
 			authenticates:  config.TokenFile != "" || config.AuthPlugin != "",
 			credentials:    credentials,
-			chain:          c,
+			chain:          c, // shared by all credentials
 			owners:         backlog.NewCache[ownedTopic, *url.URL](ownersTTL, maxOwners),
 			metrics:        m,
 			requestTimeout: config.RequestTimeout,
@@ -109,8 +109,11 @@ func New(config Config) (*Source, error) {
 			decoders:       newDecoders(),
 		},
 		counts: backlog.NewCache[backlog.Topic, int](partitionsTTL, maxCounts),
-		ages:   newAges(config),
-		now:    time.Now, readers: readers,
+		ages: chain{
+			breaker: newBreaker(),
+			limiter: newLimiter(max(1, config.MaxConnsPerHost/2), config.MaxRequestsPerSecondPerHost, nil),
+		},
+		now: time.Now, readers: readers,
 	}, nil
 }
 

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,9 +34,9 @@ type limiter struct {
 	waits prometheus.Observer
 
 	mu sync.Mutex
-	// hosts, inFlight and waiting are guarded by mu, except the content of a hostLimit.
+	// hosts is guarded by mu, except the content of a hostLimit.
 	hosts             perHost[hostLimit]
-	inFlight, waiting int
+	inFlight, waiting atomic.Int64
 }
 
 type hostLimit struct {
@@ -56,21 +58,25 @@ func (l *limiter) acquire(ctx context.Context, u *url.URL) (release func(), err 
 	if host == nil {
 		return nil, &waitError{err: errHeldBack}
 	}
-	if err := host.state.wait(ctx); err != nil {
-		l.done(host, &l.waiting)
+	l.waiting.Add(1)
+	err = host.state.wait(ctx)
+	l.waiting.Add(-1)
+	if err != nil {
+		l.done(host)
 		return nil, &waitError{err: err}
 	}
 	if l.waits != nil {
 		l.waits.Observe(time.Since(start).Seconds())
 	}
-	l.start()
+	l.inFlight.Add(1)
 	return func() {
 		<-host.state.slots
-		l.done(host, &l.inFlight)
+		l.inFlight.Add(-1)
+		l.done(host)
 	}, nil
 }
 
-// enqueue counts a request that waits; nil if too many hosts are in use.
+// enqueue adds a request to its host; nil if too many hosts are in use.
 func (l *limiter) enqueue(u *url.URL, now time.Time) *hostState[hostLimit] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,23 +86,14 @@ func (l *limiter) enqueue(u *url.URL, now time.Time) *hostState[hostLimit] {
 	}
 	host.users++
 	host.used = now
-	l.waiting++
 	return host
 }
 
-func (l *limiter) start() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting--
-	l.inFlight++
-}
-
-// done removes a request from its host, and from waiting or inFlight.
-func (l *limiter) done(host *hostState[hostLimit], counted *int) {
+// done removes a request from its host.
+func (l *limiter) done(host *hostState[hostLimit]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	host.users--
-	*counted--
 }
 
 func (h hostLimit) wait(ctx context.Context) error {
@@ -119,20 +116,8 @@ func (h hostLimit) wait(ctx context.Context) error {
 	return nil
 }
 
-// requestsInFlight and requestsWaiting are the values of the gauges.
-func (l *limiter) requestsInFlight() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.inFlight
-}
-
-func (l *limiter) requestsWaiting() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.waiting
-}
-
-// limiterTransport holds the host's slot until the body of the answer is closed.
+// limiterTransport holds the host's slot until the body of the answer is closed. It is the last step before the
+// connections.
 type limiterTransport struct {
 	limiter *limiter
 	next    http.RoundTripper
@@ -151,7 +136,15 @@ func (t limiterTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 			a.sent, a.took = true, a.took+a.hop.took
 		}
 	}
-	resp, err := t.next.RoundTrip(req)
+	if open := a.hop.withdrawn(); open != nil { // the breaker opened while the request waited
+		closed()
+		return nil, &openError{open: open}
+	}
+	a.hop.sent = true
+	traced := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) { a.hop.reused = info.Reused },
+	})
+	resp, err := t.next.RoundTrip(req.WithContext(traced))
 	if err != nil {
 		closed()
 		return nil, err

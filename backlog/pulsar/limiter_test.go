@@ -54,8 +54,8 @@ func sendsOne(t *testing.T, c chain, host string, o outcome) bool {
 // requireIdle checks that no request is still counted.
 func requireIdle(t *testing.T, c chain) {
 	t.Helper()
-	require.Zero(t, c.limiter.requestsInFlight())
-	require.Zero(t, c.limiter.requestsWaiting())
+	require.Zero(t, c.limiter.inFlight.Load())
+	require.Zero(t, c.limiter.waiting.Load())
 	for name, host := range c.limiter.hosts.states {
 		require.Zero(t, host.users, name)
 		require.Empty(t, host.state.slots, name)
@@ -87,8 +87,8 @@ func TestRequestsToOneHostAreBounded(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		require.Equal(t, 3, c.limiter.requestsInFlight())
-		require.Equal(t, 27, c.limiter.requestsWaiting())
+		require.Equal(t, int64(3), c.limiter.inFlight.Load())
+		require.Equal(t, int64(27), c.limiter.waiting.Load())
 		require.NoError(t, group.Wait())
 		require.Equal(t, int64(3), most.Load())
 		requireIdle(t, c)
@@ -224,7 +224,7 @@ func TestTheChainNeverLosesCount(t *testing.T) {
 					after(wait)
 					ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 					defer cancel()
-					release := ages(c).acquire(ctx, address{base: hostURL("broker:8080")})
+					release := c.acquire(ctx, hostURL("broker:8080"))
 					if release == nil {
 						return nil
 					}

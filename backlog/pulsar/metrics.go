@@ -62,11 +62,11 @@ func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.
 	}{
 		{
 			"pulsar_autoscaler_source_requests_in_flight", "Requests to Pulsar's admin service in flight.",
-			c.limiter.requestsInFlight,
+			func() int { return int(c.limiter.inFlight.Load()) },
 		},
 		{
 			"pulsar_autoscaler_source_requests_waiting", "Requests to Pulsar's admin service in the queue of their host.",
-			c.limiter.requestsWaiting,
+			func() int { return int(c.limiter.waiting.Load()) },
 		},
 		{
 			"pulsar_autoscaler_source_hosts_backing_off", "Pulsar hosts with an open circuit breaker.",

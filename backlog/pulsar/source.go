@@ -21,8 +21,11 @@ type Source struct {
 	client *client
 	// counts has the number of partitions of topics.
 	counts *backlog.Cache[backlog.Topic, int]
-	ages   ages
-	now    func() time.Time
+	// ages bounds the calls that request an age, which brokers read from their storage, by admin URL. While the storage
+	// hangs, each such call holds a connection until its timeout. They may use half of the connections, and after some
+	// failures one probe at a time, as for hosts. A fetch without its age has everything else.
+	ages chain
+	now  func() time.Time
 	// readers are for Watch.
 	readers *reader.Readers
 }
@@ -223,48 +226,11 @@ func olderBacklog(sample backlog.TopicSample) (entries int64, partition int, sub
 	return entries, partition, subscription
 }
 
-// ages bounds the calls that request an age, which brokers read from their storage, by admin URL. While the storage
-// hangs, each such call holds a connection until its timeout. They may use half of the connections, and after some
-// failures one probe at a time, as for hosts. A fetch without its age has everything else.
-type ages struct {
-	breaker *breaker
-	limiter *limiter
-}
-
-func newAges(config Config) ages {
-	return ages{
-		breaker: newBreaker(),
-		limiter: newLimiter(max(1, config.MaxConnsPerHost/2), config.MaxRequestsPerSecondPerHost, nil),
-	}
-}
-
-// acquire returns a function to call with the outcome; nil if the age must not be requested.
-func (g ages) acquire(ctx context.Context, a address) (release func(outcome)) {
-	permit, open := g.breaker.allow(a.base)
-	if open != nil {
-		return nil
-	}
-	done, err := g.limiter.acquire(ctx, a.base)
-	if err != nil {
-		permit.report(outcome{})
-		return nil
-	}
-	if permit.withdrawn() != nil {
-		done()
-		permit.report(outcome{})
-		return nil
-	}
-	return func(o outcome) {
-		done()
-		permit.report(o)
-	}
-}
-
 // tryAge reads the topic with the age, unless the storage behind the admin URL hangs.
 func (s *Source) tryAge(
 	ctx context.Context, a address, count int, request backlog.Request,
 ) (sample backlog.TopicSample, done bool, err error) {
-	release := s.ages.acquire(ctx, a)
+	release := s.ages.acquire(ctx, a.base)
 	if release == nil { // for any reason
 		return backlog.TopicSample{}, false, nil
 	}

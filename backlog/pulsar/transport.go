@@ -4,9 +4,9 @@
 package pulsar
 
 import (
+	"context"
 	"crypto/tls"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"time"
 
@@ -30,7 +30,7 @@ func newTransport(tlsConfig *tls.Config, config Config) *http.Transport {
 	}
 }
 
-// chain is shared by all credentials: one breaker and one limit for each host.
+// chain has one breaker and one limit for each host.
 type chain struct {
 	breaker *breaker
 	limiter *limiter
@@ -40,23 +40,30 @@ type chain struct {
 // garbage, so limits apply to the decoded text.
 func (c chain) over(connections http.RoundTripper) http.RoundTripper {
 	decoding := gzhttp.Transport(connections, gzhttp.TransportEnableZstd(false))
-	limited := limiterTransport{limiter: c.limiter, next: sender{next: decoding}}
-	return breakerTransport{breaker: c.breaker, next: limited}
+	return breakerTransport{breaker: c.breaker, next: limiterTransport{limiter: c.limiter, next: decoding}}
 }
 
-// sender is the last step before the connections: the breaker may have opened while the request waited for its turn.
-type sender struct{ next http.RoundTripper }
-
-func (s sender) RoundTrip(req *http.Request) (*http.Response, error) {
-	hop := &attemptOf(req.Context()).hop
-	if open := hop.withdrawn(); open != nil {
-		return nil, &openError{open: open}
+// acquire asks the breaker and the limiter before a request, and returns a function to call with its outcome; nil if the
+// request must not be sent.
+func (c chain) acquire(ctx context.Context, u *url.URL) (release func(outcome)) {
+	permit, open := c.breaker.allow(u)
+	if open != nil {
+		return nil
 	}
-	hop.sent = true
-	traced := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
-		GotConn: func(info httptrace.GotConnInfo) { hop.reused = info.Reused },
-	})
-	return s.next.RoundTrip(req.WithContext(traced))
+	done, err := c.limiter.acquire(ctx, u)
+	if err != nil {
+		permit.report(outcome{})
+		return nil
+	}
+	if permit.withdrawn() != nil {
+		done()
+		permit.report(outcome{})
+		return nil
+	}
+	return func(o outcome) {
+		done()
+		permit.report(o)
+	}
 }
 
 // maxHosts bounds the hosts with a state; beyond it the least recently used idle host is dropped.
