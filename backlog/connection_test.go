@@ -56,26 +56,18 @@ func TestConnectionCause(t *testing.T) {
 	}
 }
 
-func TestBoundedReader(t *testing.T) {
+func TestABodyKeepsAnErrorOfTheConnection(t *testing.T) {
 	errReset := errors.New("connection reset")
-	tests := map[string]struct {
-		from        io.Reader
-		want        string
-		err, broken error
-	}{
-		"reads up to the limit": {from: strings.NewReader("12345678"), want: "12345678"},
-		"fails above the limit": {from: strings.NewReader("123456789"), want: "123456789", err: backlog.TooLongError{Limit: 8}},
-		"remembers an error of the connection": {
-			from: io.MultiReader(strings.NewReader("1"), iotest.ErrReader(errReset)), want: "1", err: errReset, broken: errReset,
-		},
-	}
-	for name, tt := range tests {
+	for name, from := range map[string]io.Reader{
+		"none":     strings.NewReader("1"),
+		"an error": io.MultiReader(strings.NewReader("1"), iotest.ErrReader(errReset)),
+	} {
 		t.Run(name, func(t *testing.T) {
-			r := backlog.NewBoundedReader(tt.from, 8)
-			got, err := io.ReadAll(r)
-			require.Equal(t, tt.want, string(got))
-			require.Equal(t, tt.err, err)
-			require.Equal(t, tt.broken, r.Broken())
+			body := &backlog.Body{ReadCloser: io.NopCloser(from)}
+			got, err := io.ReadAll(body)
+			require.Equal(t, "1", string(got))
+			require.Equal(t, err, body.Broken)
+			require.Equal(t, name == "an error", errors.Is(body.Broken, errReset))
 		})
 	}
 }

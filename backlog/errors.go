@@ -200,42 +200,19 @@ func Innermost(err error) error {
 	}
 }
 
-// TooLongError reports that a BoundedReader has more bytes than its limit.
-type TooLongError struct{ Limit int64 }
+// Body is the body of an answer. It keeps an error of the connection, which a decoder would report as invalid text.
+type Body struct {
+	io.ReadCloser
 
-func (e TooLongError) Error() string { return fmt.Sprintf("more than %d bytes", e.Limit) }
-
-// BoundedReader reads the body of an answer up to a limit. It keeps an error of the connection, which a decoder would
-// report as invalid text.
-type BoundedReader struct {
-	from        io.Reader
-	left, limit int64
-	broken      error
-}
-
-// NewBoundedReader returns a reader that ends in a TooLongError after limit bytes.
-func NewBoundedReader(from io.Reader, limit int64) *BoundedReader {
-	return &BoundedReader{from: from, left: limit, limit: limit}
+	// Broken is the error that ended the body; nil for none.
+	Broken error
 }
 
 // Read implements io.Reader.
-func (r *BoundedReader) Read(p []byte) (int, error) {
-	if r.left < 0 {
-		return 0, TooLongError{Limit: r.limit}
-	}
-	if int64(len(p)) > r.left+1 {
-		p = p[:r.left+1]
-	}
-	n, err := r.from.Read(p)
-	r.left -= int64(n)
-	switch {
-	case r.left < 0:
-		return n, TooLongError{Limit: r.limit}
-	case err != nil && !errors.Is(err, io.EOF):
-		r.broken = err
+func (b *Body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.Broken = err
 	}
 	return n, err
 }
-
-// Broken is the error of the connection that ended the body; nil for none.
-func (r *BoundedReader) Broken() error { return r.broken }

@@ -155,17 +155,17 @@ func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (
 	if response.StatusCode != http.StatusOK {
 		return backlog.InstanceSample{}, statusFault(address, response.StatusCode)
 	}
-	body := backlog.NewBoundedReader(response.Body, s.maxBytes)
-	var long backlog.TooLongError
-	sample, err := decode(body, address.ID)
+	body := &backlog.Body{ReadCloser: response.Body}
+	sample, err := decode(http.MaxBytesReader(nil, body, s.maxBytes), address.ID)
+	var long *http.MaxBytesError
 	switch {
 	case err == nil:
 		return sample, nil
 	case errors.As(err, &long):
 		return backlog.InstanceSample{}, newFault(backlog.ErrProtocol, address, nil,
 			fmt.Sprintf("its metrics have more than %d bytes: remove user metrics", s.maxBytes))
-	case body.Broken() != nil:
-		return backlog.InstanceSample{}, s.noAnswer(ctx, address, body.Broken())
+	case body.Broken != nil:
+		return backlog.InstanceSample{}, s.noAnswer(ctx, address, body.Broken)
 	default:
 		return backlog.InstanceSample{}, newFault(backlog.ErrProtocol, address, nil, err.Error())
 	}

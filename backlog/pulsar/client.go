@@ -236,9 +236,10 @@ func (e *exchange) readAnswer(a *attempt, resp *http.Response) error {
 		return answerFault(e.address, u, errors.New("it sent content type "+resp.Header.Get("Content-Type")))
 	}
 	e.age = ageOf(resp)
-	body := backlog.NewBoundedReader(resp.Body, e.maxAnswerBytes)
+	body := &backlog.Body{ReadCloser: resp.Body}
 	counted := &answer{
-		Reader: body, ctx: resp.Request.Context(), budget: e.budget, decoding: e.decoding, decoders: e.decoders,
+		Reader: http.MaxBytesReader(nil, body, e.maxAnswerBytes), ctx: resp.Request.Context(), budget: e.budget,
+		decoding: e.decoding, decoders: e.decoders,
 	}
 	defer counted.release()
 	err := e.decode(counted)
@@ -249,9 +250,9 @@ func (e *exchange) readAnswer(a *attempt, resp *http.Response) error {
 		return nil
 	case errors.As(err, &wait):
 		return noMemoryFault(e.address, u, wait.err)
-	case body.Broken() != nil:
-		a.hop.broken = body.Broken()
-		return transportFault(e.address, u, body.Broken(), e.limit)
+	case body.Broken != nil:
+		a.hop.broken = body.Broken
+		return transportFault(e.address, u, body.Broken, e.limit)
 	default:
 		return answerFault(e.address, u, err)
 	}

@@ -185,7 +185,7 @@ func (e incompleteError) Error() string { return e.text }
 
 func answerFault(a address, u *url.URL, err error) error {
 	var partial incompleteError
-	var long backlog.TooLongError
+	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &partial):
 		f := backlog.Errorf(backlog.ErrPartial, "%s from %s: %s", a.subject, u.Host, partial.text)

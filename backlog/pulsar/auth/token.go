@@ -281,14 +281,14 @@ func (i *issuer) discover(ctx context.Context) (string, error) {
 	if resp.StatusCode != http.StatusOK {
 		return "", i.status(resp.StatusCode, "its .well-known/openid-configuration")
 	}
-	body := backlog.NewBoundedReader(resp.Body, maxDiscoveryBytes)
+	body := &backlog.Body{ReadCloser: resp.Body}
 	var document struct {
 		TokenEndpoint string `json:"token_endpoint"`
 	}
-	err = json.NewDecoder(body).Decode(&document)
+	err = json.NewDecoder(http.MaxBytesReader(nil, body, maxDiscoveryBytes)).Decode(&document)
 	switch {
-	case body.Broken() != nil:
-		return "", i.unreachable(body.Broken())
+	case body.Broken != nil:
+		return "", i.unreachable(body.Broken)
 	case err != nil:
 		return "", i.malformed("its .well-known/openid-configuration is no JSON")
 	}
