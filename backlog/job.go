@@ -96,9 +96,7 @@ func (f *Feed) Changes() []Change {
 	defer s.mu.Unlock()
 	changes := make([]Change, 0, len(s.changed))
 	for j, soon := range s.changed {
-		changes = append(changes, Change{
-			Job: j, Wanted: s.wants(j), Soon: soon, Pace: s.paceOf(j), Tenants: s.tenantsOf(j),
-		})
+		changes = append(changes, s.describe(j, soon))
 	}
 	s.changed = map[Job]bool{} // a cleared map would keep its size for good
 	return changes
@@ -145,44 +143,23 @@ const (
 // RestInterval is the time between two answers about a topic at rest: if a fetch fails, the next one is still in time.
 func (f *Feed) RestInterval() time.Duration { return min(RestInterval, f.store.staleAfter/2) }
 
-// paceOf is that of the owner that needs the topic of the job most often. mu is held.
-func (s *jobs) paceOf(j Job) Pace {
-	if j.Kind != TopicKind || s.topics[j.Topic()] == nil {
-		return Usual
-	}
-	return s.topics[j.Topic()].uses.quickest()
-}
-
-// tenantsOf are the Kubernetes namespaces that ask for the job. mu is held.
-func (s *jobs) tenantsOf(j Job) []string {
+// describe is the change of a job. mu is held.
+func (s *jobs) describe(j Job, soon bool) Change {
+	c := Change{Job: j, Soon: soon}
 	switch j.Kind {
 	case TopicKind:
 		if state := s.topics[j.Topic()]; state != nil {
-			return tenantNames(state.subscriptions)
-		}
-	case WorkloadKind:
-		if state := s.workloads[j.Name]; state != nil {
-			return state.tenants.names()
+			c.Wanted, c.Pace, c.Tenants = true, state.uses.quickest(), tenantNames(state.subscriptions)
 		}
 	case NamespaceKind:
 		if state := s.namespaces[j.Namespace()]; state != nil {
-			return state.tenants()
+			c.Wanted, c.Tenants = true, state.tenants()
+		}
+	case WorkloadKind:
+		if state := s.workloads[j.Name]; state != nil {
+			c.Wanted, c.Tenants = true, state.tenants.names()
 		}
 	case WatchKind:
 	}
-	return nil
-}
-
-// wants reports whether the job is needed. mu is held.
-func (s *jobs) wants(j Job) (wanted bool) {
-	switch j.Kind {
-	case TopicKind:
-		_, wanted = s.topics[j.Topic()]
-	case NamespaceKind:
-		_, wanted = s.namespaces[j.Namespace()]
-	case WorkloadKind:
-		_, wanted = s.workloads[j.Name]
-	case WatchKind:
-	}
-	return wanted
+	return c
 }
