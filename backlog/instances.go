@@ -39,7 +39,7 @@ func unknownInstances(reason error) InstancesReading {
 	unknown := Unknown(reason)
 	return InstancesReading{
 		Answering: unknown, Silent: unknown,
-		ReceiveRate: unknown, ProcessRate: unknown, UserExceptionRate: unknown, SystemExceptionRate: unknown,
+		ProcessRate: unknown, UserExceptionRate: unknown, SystemExceptionRate: unknown,
 		Busy: unknown, ServiceTime: unknown, InFlight: unknown,
 	}
 }
@@ -99,7 +99,7 @@ func (h *instancesHistory) read() InstancesReading {
 
 type instancesSum struct {
 	answering, measured      int
-	received, processed      float64 // per second
+	processed                float64 // per second
 	userFailed, systemFailed float64 // per second
 	window                   time.Duration
 
@@ -126,7 +126,6 @@ func (s *instancesSum) add(instance *instanceHistory) {
 	}
 	s.measured++
 	s.window = max(s.window, total.observed)
-	s.received += float64(total.received) / seconds
 	s.processed += float64(total.processed) / seconds
 	s.userFailed += float64(total.userFailed) / seconds
 	s.systemFailed += float64(total.systemFailed) / seconds
@@ -164,7 +163,7 @@ func (s *instancesSum) reading() InstancesReading {
 	}
 	if s.measured > 0 {
 		r.Window = s.window
-		r.ReceiveRate, r.ProcessRate = Known(s.received), Known(s.processed)
+		r.ProcessRate = Known(s.processed)
 		r.UserExceptionRate, r.SystemExceptionRate = Known(s.userFailed), Known(s.systemFailed)
 	}
 	return r
@@ -192,7 +191,7 @@ type instancePoint struct {
 
 type instanceTotals struct {
 	observed                 time.Duration
-	received, processed      int64
+	processed                int64
 	userFailed, systemFailed int64
 	// calls that ended and were timed, and their total time. untimed calls failed in a runtime that only times success.
 	calls, untimed int64
@@ -203,8 +202,8 @@ type instanceTotals struct {
 
 func (t instanceTotals) minus(o instanceTotals) instanceTotals {
 	return instanceTotals{
-		observed: t.observed - o.observed,
-		received: t.received - o.received, processed: t.processed - o.processed,
+		observed:   t.observed - o.observed,
+		processed:  t.processed - o.processed,
 		userFailed: t.userFailed - o.userFailed, systemFailed: t.systemFailed - o.systemFailed,
 		calls: t.calls - o.calls, untimed: t.untimed - o.untimed, called: t.called - o.called, busy: t.busy - o.busy,
 	}
@@ -235,7 +234,6 @@ func (h *instanceHistory) since(now InstanceSample, at time.Time) instanceTotals
 	t, before := h.points[len(h.points)-1].instanceTotals, h.last
 	interval := at.Sub(h.at)
 	t.observed += interval
-	t.received += now.Received - before.Received
 	t.processed += now.Processed - before.Processed
 	t.userFailed += now.UserExceptions - before.UserExceptions
 	t.systemFailed += now.SystemExceptions - before.SystemExceptions

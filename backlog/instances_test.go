@@ -59,7 +59,6 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				}},
 			},
 			check: func(t *testing.T, r InstancesReading) {
-				require.InDelta(t, 12, valueOf(t, r.ReceiveRate), 1e-9)
 				require.InDelta(t, 11, valueOf(t, r.ProcessRate), 1e-9)
 				require.InDelta(t, 1, valueOf(t, r.UserExceptionRate), 1e-9)
 				require.InDelta(t, 0, valueOf(t, r.SystemExceptionRate), 0)
@@ -112,7 +111,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				{at: 10, instances: []InstanceSample{java.counts(20, 20, 0, 20, time.Second)}},
 			},
 			check: func(t *testing.T, r InstancesReading) {
-				for _, m := range []Measurement{r.ReceiveRate, r.ProcessRate, r.UserExceptionRate, r.SystemExceptionRate, r.Busy} {
+				for _, m := range []Measurement{r.ProcessRate, r.UserExceptionRate, r.SystemExceptionRate, r.Busy} {
 					_, err := m.Value()
 					require.ErrorIs(t, err, ErrNoRate)
 				}
@@ -241,7 +240,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				require.InDelta(t, 3, valueOf(t, r.Silent), 0)
 				require.InDelta(t, 0, valueOf(t, r.Answering), 0)
 				for _, m := range []Measurement{
-					r.ReceiveRate, r.ProcessRate, r.Busy, r.ServiceTime, r.InFlight,
+					r.ProcessRate, r.Busy, r.ServiceTime, r.InFlight,
 					r.SystemExceptionRate,
 				} {
 					_, err := m.Value()

@@ -34,7 +34,7 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 	if err != nil {
 		return Reading{}, err
 	}
-	sum.Coverage, sum.UnsubscribedTopics = inputs.coverage, inputs.unsubscribed
+	sum.Coverage = inputs.coverage
 	if err := inputs.coverage.Err(); err != nil {
 		sum = sum.lowerBounds(err)
 	}
@@ -65,9 +65,9 @@ type inputs struct {
 	known    int
 	work     int // topics and partitions since the last yield
 	coverage Coverage
-	// unsubscribed topics match and lack the subscription, the first for the reason lacking; gone topics no longer exist.
-	unsubscribed, gone int
-	lacking            error
+	// lacking is the error of the first topic that matches and lacks the subscription; gone topics no longer exist.
+	lacking error
+	gone    int
 	// first is the first reason why a topic is missing, and firstAnswers the number of topics without their first answer.
 	first        error
 	firstAnswers int
@@ -183,7 +183,6 @@ func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.
 		one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
 		switch {
 		case errors.Is(err, ErrSubscriptionNotFound):
-			found.unsubscribed++
 			found.lacking = cmp.Or(found.lacking, err)
 		case errors.Is(err, ErrNotTracked): // since a yield: a listing lacks it, or its tracking ended
 			_, unknown := s.matched(subscription, now)

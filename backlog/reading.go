@@ -105,8 +105,6 @@ type Reading struct {
 	// UnreadPartitions have a backlog and no consumer, while others have one: a client finds added partitions up to a
 	// minute late. UnreadMessages is their ready backlog. ErrNotRequested until the first full answer.
 	UnreadPartitions, UnreadMessages Measurement
-	// UnsubscribedTopics match a pattern and do not have the subscription yet; they do not count in the sums.
-	UnsubscribedTopics int
 
 	// Instances has the counters of the instances.
 	Instances InstancesReading
@@ -146,7 +144,6 @@ func (r Reading) plus(other Reading) Reading {
 	sum.Throttled = r.Throttled || other.Throttled
 	sum.Draining = r.Draining || other.Draining
 	sum.Partitions += other.Partitions
-	sum.UnsubscribedTopics += other.UnsubscribedTopics
 	if other.At.Before(r.At) {
 		sum.At = other.At
 	}
@@ -206,8 +203,8 @@ type InstancesReading struct {
 	Window time.Duration
 	// Answering and Silent instances at the last request; if none answers, nothing else is known.
 	Answering, Silent Measurement
-	// ReceiveRate, ProcessRate, UserExceptionRate and SystemExceptionRate in messages per second, summed.
-	ReceiveRate, ProcessRate, UserExceptionRate, SystemExceptionRate Measurement
+	// ProcessRate, UserExceptionRate and SystemExceptionRate in messages per second, summed.
+	ProcessRate, UserExceptionRate, SystemExceptionRate Measurement
 	// Busy is the mean share of time that an instance spends in the function's calls, from 0 to 1; slightly above 1 while
 	// long calls end. It is unknown for sinks and sources, and if more than a tenth of the calls failed in a runtime that
 	// does not time those (Python, Go). For an asynchronous function it depends on Pulsar. With 4.0 it is the time of the

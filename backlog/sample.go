@@ -144,8 +144,6 @@ type SubscriptionSample struct {
 	ThrottledEvents int64
 	// DrainingHashes is drainingHashesCount: Key_Shared hashes that are blocked by their former consumer.
 	DrainingHashes int64
-	// ActiveConsumer is activeConsumerName, for Failover and Exclusive.
-	ActiveConsumer string
 	// BacklogBytes is backlogSize; valid with detail Bytes.
 	BacklogBytes int64
 	// EarliestPublishTime is earliestMsgPublishTimeInBacklog, by the producer's clock; with detail Age, zero without a
@@ -173,8 +171,6 @@ type ConsumerSample struct {
 	Component string
 	// MeanBatch is avgMessagesPerEntry, an approximate recent mean; 0 before the first dispatch.
 	MeanBatch int64
-	// Permits is availablePermits: messages that it can receive; negative after a large batch.
-	Permits int64
 	// UnackedMessages that it holds; 0 for Exclusive and Failover, which do not count them.
 	UnackedMessages int64
 }

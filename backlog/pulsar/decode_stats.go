@@ -22,7 +22,7 @@ const maxShared = 10_000
 // PartitionedTopicStatsImpl; PersistentTopicInternalStats; PartitionedTopicMetadata.
 type (
 	subscriptionAnswer struct {
-		kind, active    string
+		kind            string
 		backlog, out    number
 		delayed         number
 		unacked         number
@@ -163,8 +163,6 @@ func (d *statsDecoder) subscription() (subscriptionAnswer, error) {
 		switch string(key) {
 		case "type":
 			s.kind, err = d.sharedText("type")
-		case "activeConsumerName":
-			s.active, err = d.sharedText("activeConsumerName")
 		case "blockedSubscriptionOnUnackedMsgs":
 			s.blocked, err = d.boolean("blockedSubscriptionOnUnackedMsgs")
 		case "consumers":
@@ -256,10 +254,6 @@ func (d *statsDecoder) consumer() (consumerAnswer, error) {
 			c.ConnectedSince, err = d.timestamp("connectedSince")
 		case "avgMessagesPerEntry":
 			c.MeanBatch, err = amount(d.integer("avgMessagesPerEntry"))
-		case "availablePermits":
-			var permits number
-			permits, err = d.integer("availablePermits")
-			c.Permits = permits.value
 		case "unackedMessages":
 			c.UnackedMessages, err = amount(d.integer("unackedMessages"))
 		case "metadata":

@@ -92,7 +92,6 @@ func referenceDecode(answer map[string]any, index int, wanted backlog.Detail) ba
 			InReplayEntries:   number(s, "msgInReplay"),
 			Blocked:           s["blockedSubscriptionOnUnackedMsgs"].(bool),
 			DrainingHashes:    number(s, "drainingHashesCount"),
-			ActiveConsumer:    text(s, "activeConsumerName"),
 		}
 		for field, value := range s {
 			if strings.HasPrefix(field, "dispatchThrottled") {
@@ -123,7 +122,7 @@ func referenceConsumer(c map[string]any, number func(map[string]any, string) int
 	metadata, _ := c["metadata"].(map[string]any)
 	sample := backlog.ConsumerSample{
 		ID: text(c, "consumerName"), Name: text(c, "consumerName"), MeanBatch: number(c, "avgMessagesPerEntry"),
-		Permits: number(c, "availablePermits"), UnackedMessages: number(c, "unackedMessages"),
+		UnackedMessages: number(c, "unackedMessages"),
 	}
 	if since, err := time.Parse(time.RFC3339, text(c, "connectedSince")); err == nil {
 		sample.ConnectedSince = since

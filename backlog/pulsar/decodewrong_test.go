@@ -101,14 +101,14 @@ func TestDecodeOddNumbers(t *testing.T) {
 		"negative replays become 0": {map[string]any{"msgInReplay": -1, "drainingHashesCount": -1}, good, ""},
 		"reports why dispatch is stopped": {
 			map[string]any{
-				"msgInReplay": 18, "drainingHashesCount": 3, "activeConsumerName": "x1",
+				"msgInReplay": 18, "drainingHashesCount": 3,
 				"dispatchThrottledMsgEventsBySubscriptionLimit":   1,
 				"dispatchThrottledBytesEventsBySubscriptionLimit": 2, "dispatchThrottledMsgEventsByTopicLimit": 4,
 				"dispatchThrottledBytesEventsByTopicLimit": 8,
 				"dispatchThrottledMsgEventsByBrokerLimit":  16, "dispatchThrottledBytesEventsByBrokerLimit": 32,
 			},
 			with(func(s *backlog.SubscriptionSample) {
-				s.InReplayEntries, s.DrainingHashes, s.ActiveConsumer, s.ThrottledEvents = 18, 3, "x1", 63
+				s.InReplayEntries, s.DrainingHashes, s.ThrottledEvents = 18, 3, 63
 			}), "",
 		},
 		"consumers may be missing":    {map[string]any{"consumers": "missing"}, good, ""},
@@ -123,7 +123,7 @@ func TestDecodeOddNumbers(t *testing.T) {
 				map[string]any{"consumerName": "half", "avgMessagesPerEntry": 20, "metadata": map[string]any{"id": "a/b/c"}},
 				map[string]any{"consumerName": "null", "metadata": nil},
 				map[string]any{
-					"consumerName": "x1y2z", "availablePermits": -490, "unackedMessages": 500,
+					"consumerName": "x1y2z", "unackedMessages": 500,
 					"metadata": map[string]any{
 						"id": "a/b/c", "instance_id": "0", "application": "pulsar-function", "instance_hostname": "c-0",
 						"more": []any{map[string]any{}},
@@ -141,7 +141,7 @@ func TestDecodeOddNumbers(t *testing.T) {
 					{ID: "timeless", Name: "timeless"},
 					{ID: "half", Name: "half", MeanBatch: 20},
 					{ID: "null", Name: "null"},
-					{ID: "a/b/c#0", Name: "x1y2z", Component: "a/b/c", Permits: -490, UnackedMessages: 500},
+					{ID: "a/b/c#0", Name: "x1y2z", Component: "a/b/c", UnackedMessages: 500},
 					{ID: "4711#0", Name: "odd"},
 					{ID: "sink", Name: "sink", Component: "a/b/s"},
 				}

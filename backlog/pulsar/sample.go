@@ -40,7 +40,6 @@ func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.Subscr
 		Blocked:           s.blocked,
 		ThrottledEvents:   s.throttled,
 		DrainingHashes:    max(0, s.draining.value),
-		ActiveConsumer:    s.active,
 		Consumers:         s.consumers,
 		MoreConsumers:     s.moreConsumers,
 	}

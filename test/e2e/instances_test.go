@@ -133,14 +133,14 @@ func (c *consumers) restarts(t *testing.T, first, second replica.Replica) {
 	require.Len(t, left.Instances, 1)
 	require.Equal(t, before.Instances[0].ID, left.Instances[0].ID)
 	c.watch.await("silence", func(r backlog.Reading) bool {
-		return is(r.Instances.Answering, 1) && is(r.Instances.Silent, 1) && atLeast(r.Instances.ReceiveRate, 0)
+		return is(r.Instances.Answering, 1) && is(r.Instances.Silent, 1) && atLeast(r.Instances.ProcessRate, 0)
 	})
 
 	third := c.start(t, 1)
 	awaitReady(t, third)
 	c.burst(t, 10)
 	c.watch.await("rates of both", func(r backlog.Reading) bool {
-		return is(r.Instances.Answering, 2) && is(r.Instances.Silent, 0) && atLeast(r.Instances.ReceiveRate, 0.1)
+		return is(r.Instances.Answering, 2) && is(r.Instances.Silent, 0) && atLeast(r.Instances.ProcessRate, 0.1)
 	})
 	after := c.look(t)
 	require.Equal(t, before.Instances[1].ID, after.Instances[1].ID)
@@ -148,8 +148,7 @@ func (c *consumers) restarts(t *testing.T, first, second replica.Replica) {
 	for _, l := range c.watch.all() {
 		r := l.reading.Instances
 		for _, m := range []backlog.Measurement{
-			r.ReceiveRate, r.ProcessRate, r.UserExceptionRate, r.SystemExceptionRate,
-			r.Busy, r.ServiceTime,
+			r.ProcessRate, r.UserExceptionRate, r.SystemExceptionRate, r.Busy, r.ServiceTime,
 		} {
 			value, err := m.Value()
 			require.True(t, err != nil || value >= 0, "%v was read", value)

@@ -32,8 +32,8 @@ func (l look) String() string {
 	}
 	r := l.reading
 	text := fmt.Sprintf(
-		"type %s, window %s, blocked %t, throttled %t, components %q, partitions %d, unsubscribed %d, trouble %v",
-		r.Type, r.Window, r.Blocked, r.Throttled, r.Components, r.Partitions, r.UnsubscribedTopics, r.Trouble)
+		"type %s, window %s, blocked %t, throttled %t, components %q, partitions %d, trouble %v",
+		r.Type, r.Window, r.Blocked, r.Throttled, r.Components, r.Partitions, r.Trouble)
 	for _, m := range measurements(r) {
 		text += "\n  " + m.name + ": " + say(m.value)
 	}
