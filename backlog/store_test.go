@@ -436,32 +436,6 @@ func TestAnUnreadableFieldIsNeverZero(t *testing.T) {
 	require.False(t, forgotten.Known())
 }
 
-func TestPartitionsAreSummedWithTheirOwnResets(t *testing.T) {
-	partitions := func(at int, counters ...int64) backlog.TopicSample {
-		sample := backlog.TopicSample{At: start().Add(time.Duration(at) * time.Second), Detail: backlog.Slim}
-		for i, published := range counters {
-			sample.Partitions = append(sample.Partitions, backlog.PartitionSample{
-				Index: i, PublishedMessages: published,
-				Subscriptions: []backlog.SubscriptionSample{{Name: function, Type: backlog.Shared, BacklogEntries: 2}},
-			})
-		}
-		return sample
-	}
-	store := newStore(t)
-	subscription := backlog.NewSubscription(cluster(), function, orders)
-	store.Track("me", subscription)
-	store.Record(topic(orders), partitions(0, 100, 100))
-	store.Record(topic(orders), partitions(2, 200, 300))
-	store.Record(topic(orders), partitions(4, 300, 5))       // partition 1 moved to another broker
-	store.Record(topic(orders), partitions(6, 400, 105, 30)) // a third partition, added since
-	store.Record(topic(orders), partitions(8, 500, 205, 130))
-	reading, err := store.Read(subscription, start().Add(8*time.Second))
-	require.NoError(t, err)
-	require.InDelta(t, 6, known(t, reading.Ready), 0)
-	require.InDelta(t, 400.0/8+400.0/6+130.0/4, known(t, reading.PublishRate), 1e-9,
-		"each partition over the time that was seen of it")
-}
-
 func TestNewStoreNamesTheViolatedBound(t *testing.T) {
 	_, err := backlog.NewStore(0, time.Minute)
 	require.EqualError(t, err, "rateWindow is 0s, must be from 1s to 10m")

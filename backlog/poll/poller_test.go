@@ -125,20 +125,6 @@ func TestPollerFetchesATopicOnceAnIntervalForAllOwners(t *testing.T) {
 	})
 }
 
-func TestPollerFetchesANewTopicAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, source := newStore(t), newFakeSource()
-		polling(t, store, source, func(*poll.Poller) {
-			time.Sleep(time.Minute)
-			subscription := backlog.NewSubscription(cluster(), function, orders)
-			store.Track("me", subscription)
-			time.Sleep(200 * time.Millisecond)
-			_, err := store.Read(subscription, time.Now())
-			require.NoError(t, err)
-		})
-	})
-}
-
 func TestPollerStopsFetchingAnUntrackedTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()

@@ -36,22 +36,6 @@ func writeFile(t testing.TB, name, content string) (path string) {
 	return path
 }
 
-func TestRedirectsKeepTheTokenOnAllowedHosts(t *testing.T) {
-	front, owner := newFakeBroker(t), newFakeBroker(t)
-	front.on("orders/partitions", answers(notPartitioned))
-	front.on("orders/stats", redirectsTo(owner.URL))
-	owner.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`))
-	source := newSource(t, Config{TokenFile: writeFile(t, "token", "secret")}, front, owner)
-
-	sample, err := source.Fetch(t.Context(), front.topic("orders"), backlog.Request{Detail: backlog.Slim})
-
-	require.NoError(t, err)
-	require.Equal(t, int64(5), sample.Partitions[0].PublishedMessages)
-	require.Equal(t, "Bearer secret", owner.request(0).Header.Get("Authorization"))
-	require.Equal(t, "token", owner.request(0).Header.Get("X-Pulsar-Auth-Method-Name"))
-	require.Equal(t, "true", owner.request(0).URL.Query().Get("excludeConsumers"))
-}
-
 func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 	front, elsewhere := newFakeBroker(t), newFakeBroker(t)
 	elsewhere.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`))

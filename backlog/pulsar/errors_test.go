@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -289,23 +287,6 @@ func TestMissingAnswersHaveAShortCause(t *testing.T) {
 			require.Equal(t, tt.text, err.Error())
 		})
 	}
-}
-
-func TestCertificatesOfTheConfiguredAuthorityAreTrusted(t *testing.T) {
-	broker := newFakeBroker(t)
-	broker.on("orders/partitions", answers(notPartitioned))
-	broker.on("orders/stats", answers(`{"msgInCounter":3,"subscriptions":{}}`))
-	secure := httptest.NewTLSServer(broker)
-	t.Cleanup(secure.Close)
-	ca := filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(ca, pemOf(secure.Certificate()), 0o600))
-
-	source := newSource(t, Config{CAFile: ca, AllowedHosts: []string{"127.0.0.1"}})
-	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: secure.URL}, Name: "persistent://public/default/orders"}
-	sample, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Slim})
-
-	require.NoError(t, err)
-	require.Equal(t, int64(3), sample.Partitions[0].PublishedMessages)
 }
 
 func TestMetricsCountEachResult(t *testing.T) {

@@ -51,6 +51,10 @@ func TestFetchGoesToTheOwnerAtOnce(t *testing.T) {
 		require.NoError(t, o.fetch(t, backlog.Full))
 		require.Equal(t, []string{"orders/partitions", "orders/stats"}, o.front.requested())
 		require.Equal(t, []string{"orders/stats", "orders/internalStats"}, o.old.requested(), "the second call knows already")
+		redirected := o.old.request(0)
+		require.Equal(t, "Bearer secret", redirected.Header.Get("Authorization"))
+		require.Equal(t, "token", redirected.Header.Get("X-Pulsar-Auth-Method-Name"))
+		require.Equal(t, "false", redirected.URL.Query().Get("excludeConsumers"))
 		for range 5 {
 			require.NoError(t, o.fetch(t, backlog.Slim))
 		}

@@ -6,7 +6,6 @@ package pulsar
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,51 +119,6 @@ func partitioned(topic string, count int, there ...int) string {
 			fmt.Sprintf(`"persistent://public/default/%s-partition-%d":{"msgInCounter":%d,"subscriptions":{}}`, topic, i, i*10))
 	}
 	return fmt.Sprintf(`{"metadata":{"partitions":%d,"deleted":false},"partitions":{%s}}`, count, strings.Join(parts, ","))
-}
-
-func TestFetchPartitions(t *testing.T) {
-	tests := map[string]struct {
-		file    string
-		count   int
-		backlog map[string][]int64
-	}{
-		"returns partitions in order without a sum, on 4.0.8": {
-			file: "4.0.8-partitioned-stats.json", count: 4,
-			backlog: map[string][]int64{"s1": {100, 10, 0, 1}, "only1": {-1, 10, -1, -1}},
-		},
-		"partitions that were never loaded have no subscriptions": {
-			file: "4.0.8-partitioned-stats-never-loaded.json", count: 4,
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			content := string(fixture(t, tt.file))
-			_, topic, _ := strings.Cut(content, `"persistent://public/default/`)
-			topic, _, _ = strings.Cut(topic, "-partition-")
-			broker := newFakeBroker(t)
-			broker.on(topic+"/partitions", answers(fmt.Sprintf(`{"partitions":%d}`, tt.count)))
-			broker.on(topic+"/partitioned-stats", answers(content))
-
-			sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic(topic),
-				backlog.Request{Detail: backlog.Slim})
-
-			require.NoError(t, err)
-			require.Len(t, sample.Partitions, tt.count)
-			for i, partition := range sample.Partitions {
-				require.Equal(t, i, partition.Index)
-				require.Nil(t, partition.AddedEntries)
-				for subscription, entries := range tt.backlog {
-					at := slices.IndexFunc(partition.Subscriptions,
-						func(s backlog.SubscriptionSample) bool { return s.Name == subscription })
-					if entries[i] < 0 {
-						require.Equal(t, -1, at, "%s is not on partition %d", subscription, i)
-						continue
-					}
-					require.Equal(t, entries[i], partition.Subscriptions[at].BacklogEntries)
-				}
-			}
-		})
-	}
 }
 
 func TestFetchWhilePartitionsChange(t *testing.T) {

@@ -26,112 +26,12 @@ func as(kind function.Kind, name string) function.Component {
 	return c
 }
 
-func TestInputsInEveryForm(t *testing.T) {
-	const head = `{"tenant":"public","namespace":"default","name":"sf","parallelism":3,"runtime":"JAVA",`
-	tests := map[string]struct {
-		kind             function.Kind
-		config           string
-		subscription     string
-		topics, patterns []string
-	}{
-		"short names are completed": {
-			config:       `"inputSpecs":{"in":{},"media/images/a":{},"persistent://media/images/b":{"regexPattern":false}}`,
-			subscription: "public/default/sf",
-			topics: []string{
-				"persistent://media/images/a", "persistent://media/images/b",
-				"persistent://public/default/in",
-			},
-		},
-		"topics and patterns together": {
-			config:       `"inputSpecs":{"in":{},"media/images/in-.*":{"regexPattern":true},"persistent://a/b/.*":{"regexPattern":true}}`,
-			subscription: "public/default/sf",
-			topics:       []string{"persistent://public/default/in"},
-			patterns:     []string{"persistent://a/b/.*", "persistent://media/images/in-.*"},
-		},
-		"a subscription name of one's own": {
-			config: `"subName":"my/custom sub","inputSpecs":{"in":{}}`, subscription: "my/custom sub",
-			topics: []string{"persistent://public/default/in"},
-		},
-		"a sink's subscription name": {
-			kind: function.KindSink, config: `"sourceSubscriptionName":"mine","inputs":["in"],"inputSpecs":{"in":{}}`,
-			subscription: "mine",
-			topics:       []string{"persistent://public/default/in"},
-		},
-		"a sink with its name in properties of consumers": {
-			kind: function.KindSink, subscription: "mine", topics: []string{
-				"persistent://public/default/a",
-				"persistent://public/default/b",
-			},
-			config: `"sourceSubscriptionName":"theirs","inputSpecs":{"a":{"consumerProperties":{"subscriptionName":"mine"}},` +
-				`"b":{"consumerProperties":{"subscriptionName":"mine","receiverQueueSize":"10"}}}`,
-		},
-		"a batch source consumes the tasks that it discovers": {
-			kind: function.KindSource, config: `"topicName":"out","batchSourceConfig":{"discoveryTriggererClassName":"a.B"}`,
-			subscription: "BatchSourceExecutor-public/default/sf",
-			topics:       []string{"persistent://public/default/sf-intermediate"},
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			component := sf
-			if tt.kind != "" {
-				component.Kind = tt.kind
-			}
-			f, parallelism, err := decodeConfig(strings.NewReader(head+tt.config+"}"), component)
-			require.NoError(t, err)
-			got, err := describe(f, component, parallelism)
-			require.NoError(t, err)
-			require.Equal(t, tt.subscription, got.Subscription.Name)
-			require.Equal(t, tt.topics, got.Subscription.Topics)
-			require.Equal(t, tt.patterns, got.Subscription.Patterns)
-			require.Equal(t, component.Workload(), got.Subscription.Workload)
-			require.Equal(t, 3, got.Parallelism)
-		})
-	}
-}
-
-func TestInputsThatDoNotShareASubscriptionAreRefused(t *testing.T) {
-	sink := as(function.KindSink, "sf")
-	const disagree = "the inputs of sink public/default/sf do not share one subscription: consumerProperties make b " +
-		"subscribe as "
-	for name, tt := range map[string]struct{ specs, problem string }{
-		"of another name": {
-			`"a":{},"b":{"consumerProperties":{"subscriptionName":"mine"}}`,
-			disagree + "mine (Shared) and another as public/default/sf",
-		},
-		"of another type": {
-			`"a":{},"b":{"consumerProperties":{"subscriptionType":"Failover"}}`,
-			disagree + "public/default/sf (Failover)",
-		},
-		"of a type that is none": {
-			`"a":{"consumerProperties":{"subscriptionType":"KEY_SHARED"}}`,
-			`input a of sink public/default/sf have subscriptionType "KEY_SHARED"`,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f, parallelism, err := decodeConfig(
-				strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,"inputSpecs":{`+
-					tt.specs+`}}`), sink)
-			require.NoError(t, err)
-			_, err = describe(f, sink, parallelism)
-			require.ErrorIs(t, err, backlog.ErrUnsupported)
-			require.ErrorContains(t, err, tt.problem)
-		})
-	}
-}
-
 func TestInvalidConfigurations(t *testing.T) {
 	const head = `{"tenant":"public","namespace":"default","name":"sf",`
 	for name, tt := range map[string]struct{ config, problem string }{
-		"of another namespace":    {`{"tenant":"public","namespace":"x","name":"sf"}`, "it is about public/x/sf"},
-		"without inputs":          {head + `"parallelism":1,"runtime":"JAVA"}`, "inputSpecs is missing"},
-		"with a nameless input":   {head + `"parallelism":1,"runtime":"JAVA","inputSpecs":{"":{}}}`, "an input has no name"},
-		"without parallelism":     {head + `"runtime":"JAVA","inputSpecs":{"in":{}}}`, "parallelism is missing"},
-		"with a negative one":     {head + `"parallelism":-1,"runtime":"JAVA","inputSpecs":{"in":{}}}`, "parallelism is -1"},
-		"without a runtime":       {head + `"parallelism":1,"inputSpecs":{"in":{}}}`, "runtime is missing"},
-		"with an unknown runtime": {head + `"parallelism":1,"runtime":"RUST","inputSpecs":{"in":{}}}`, `runtime is "RUST"`},
-		"incomplete":              {head, "unexpected EOF"},
-		"with text for numbers":   {head + `"parallelism":"1"}`, "parallelism is a string"},
+		"of another namespace":  {`{"tenant":"public","namespace":"x","name":"sf"}`, "it is about public/x/sf"},
+		"incomplete":            {head, "unexpected EOF"},
+		"with text for numbers": {head + `"parallelism":"1"}`, "parallelism is a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, _, err := decodeConfig(strings.NewReader(tt.config), sf)
