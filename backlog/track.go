@@ -157,7 +157,7 @@ func (s *Store) Expire(now time.Time) {
 }
 
 // ended are the owners of interest that was not renewed in time.
-func (s *Store) ended(now time.Time) (owners []string) {
+func (s *tracked) ended(now time.Time) (owners []string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for owner, end := range s.ends {
