@@ -106,7 +106,7 @@ func (p *Poller) Run(ctx context.Context) error {
 			if p.config.Started != nil {
 				p.config.Started(j, s.late(j, time.Now()))
 			}
-			limited := s.stoppable(ctx, j)
+			limited := s.slots[j].stoppable(ctx)
 			group.Go(func() error {
 				result := p.fetch(limited, j, watching)
 				select {
@@ -190,9 +190,9 @@ func (p *Poller) watch(ctx context.Context, j backlog.Job, watching func()) (mes
 }
 
 // stoppable is the context of a job, which ends if the job watches and is dropped.
-func (s *schedule) stoppable(ctx context.Context, j backlog.Job) context.Context {
-	if one := s.slots[j]; one.topic != nil {
-		ctx, one.stop = context.WithCancel(ctx)
+func (s *slot) stoppable(ctx context.Context) context.Context {
+	if s.topic != nil {
+		ctx, s.stop = context.WithCancel(ctx)
 	}
 	return ctx
 }
