@@ -190,9 +190,9 @@ func (p *Poller) watch(ctx context.Context, j backlog.Job, watching func()) (mes
 }
 
 // stoppable is the context of a job, which ends if the job watches and is dropped.
-func (s *slot) stoppable(ctx context.Context) context.Context {
-	if s.topic != nil {
-		ctx, s.stop = context.WithCancel(ctx)
+func (one *slot) stoppable(ctx context.Context) context.Context {
+	if one.topic != nil {
+		ctx, one.stop = context.WithCancel(ctx)
 	}
 	return ctx
 }

@@ -11,8 +11,8 @@
 //	auth      adds the current credentials of the name (package auth); connections differ by certificates only
 //	breaker   fails at once while the host fails: opens after 3 consecutive failures, probes after 1, 2, 4 ... 30 s; a
 //	          probe, and a check before timeouts open it, is a cheap request of its own (breaker.go)
-//	limiter   waits for one of the host's connections and for its rate, checks the breaker once more, calls http.Transport,
-//	          and holds the connection until the body is closed
+//	limiter   waits for one of the host's connections and for its rate, checks the breaker once more, calls
+//	          http.Transport, and holds the connection until the body is closed
 //
 // Its CheckRedirect keeps the credentials in a redirect to hosts of Config.AllowedHosts, and sends nothing to others.
 // The breaker and the limiter of a host are the same for all credentials; breaker.go has the table of failures that

@@ -43,8 +43,8 @@ func (c chain) over(connections http.RoundTripper) http.RoundTripper {
 	return breakerTransport{breaker: c.breaker, next: limiterTransport{limiter: c.limiter, next: decoding}}
 }
 
-// acquire asks the breaker and the limiter before a request, and returns a function to call with its outcome; nil if the
-// request must not be sent.
+// acquire asks the breaker and the limiter before a request, and returns a function to call with its outcome; nil if
+// the request must not be sent.
 func (c chain) acquire(ctx context.Context, u *url.URL) (release func(outcome)) {
 	permit, open := c.breaker.allow(u)
 	if open != nil {
