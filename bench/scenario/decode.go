@@ -39,6 +39,9 @@ func Open(path string) (Scenario, load.Schedule, error) {
 	files := os.DirFS(filepath.Dir(path))
 	schedule, err := s.Load.Schedule(files)
 	if err == nil {
+		err = s.checkOutage(schedule.End())
+	}
+	if err == nil {
 		s.Messages, err = s.Messages.Open(files)
 	}
 	if err != nil {

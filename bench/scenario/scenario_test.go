@@ -4,6 +4,8 @@
 package scenario_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +83,10 @@ func TestDecodeSaysWhatToChange(t *testing.T) {
 			"function:", "local: {outage: {for: 25h}}\nfunction:",
 			"local.outage.for is 25h0m0s: it must be from 0s to 24h0m0s",
 		},
+		"an outage without a length": {
+			"function:", "local: {outage: {at: 1m}}\nfunction:",
+			"local.outage.for is missing: set it, or remove local.outage",
+		},
 		"one that is no list": {
 			"function:", "local: {adapterFlags: a}\nfunction:",
 			`local.adapterFlags is "a": it must be a list`,
@@ -144,6 +150,32 @@ func TestScenarioForATargetHasALoadAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, s.CheckFunction(), "function.image is missing: name the image of kubectl-pap")
 	require.ErrorContains(t, s.CheckLocal(), "needs a cluster")
+}
+
+func TestAnOutageBeginsWhileReplicasAreWatched(t *testing.T) {
+	dir := t.TempDir()
+	recording := "time,rate\n0,10\n120,10\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "load.csv"), []byte(recording), 0o600))
+	for name, test := range map[string]struct{ load, at, want string }{
+		"with the load":              {"duration: 1m, constant: {rate: 10}", "0s", ""},
+		"in the last second":         {"duration: 1m, constant: {rate: 10}", "1m29s", ""},
+		"after all":                  {"duration: 1m, constant: {rate: 10}", "90s", "local.outage.at is 1m30s"},
+		"within a recording":         {"replay: {file: load.csv}", "2m", ""},
+		"long after a recorded load": {"replay: {file: load.csv}", "1h", "local.outage.at is 1h0m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.NewReplacer("duration: 1m, constant: {rate: 10}", test.load, "function:",
+				"watchAfter: 30s\nlocal: {outage: {at: "+test.at+", for: 1m}}\nfunction:").Replace(least)
+			path := filepath.Join(dir, "scenario.yaml")
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			_, _, err := scenario.Open(path)
+			if test.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.want+": it must be before the end of the load and of watchAfter, ")
+		})
+	}
 }
 
 func TestPodsNeedCredentialsOfTheirOwn(t *testing.T) {

@@ -90,6 +90,18 @@ func (s Scenario) times() error {
 	if s.Function.ServiceTime.Duration%time.Millisecond != 0 {
 		return fmt.Errorf("function.serviceTime is %s: it must be whole milliseconds", s.Function.ServiceTime.Duration)
 	}
+	if outage := s.Local.Outage; outage.At.Duration > 0 && outage.For.Duration == 0 {
+		return errors.New("local.outage.for is missing: set it, or remove local.outage")
+	}
+	return nil
+}
+
+// checkOutage checks that the outage begins while replicas are watched. A recording has the end of its load, so this is
+// no part of validate.
+func (s Scenario) checkOutage(load time.Duration) error {
+	if at, end := s.Local.Outage.At.Duration, load+s.WatchAfter.Duration; at >= end {
+		return fmt.Errorf("local.outage.at is %s: it must be before the end of the load and of watchAfter, %s", at, end)
+	}
 	return nil
 }
 
