@@ -60,6 +60,14 @@ func TestTopicsAreCreatedAndRemoved(t *testing.T) {
 	}, paths())
 }
 
+func TestTopicsOfATargetAreEscaped(t *testing.T) {
+	url, paths := adminService(t, http.StatusOK)
+	require.NoError(t, adminAt(t, url).check(t.Context(), "persistent://public/default/50% of #1?"))
+	require.Equal(t, []string{
+		"GET /admin/v2/persistent/public/default/50%25+of+%231%3F/partitions?checkAllowAutoCreation=false",
+	}, paths())
+}
+
 func TestARefusalOfPulsarIsNotTriedAgain(t *testing.T) {
 	url, paths := adminService(t, http.StatusConflict)
 	require.ErrorContains(t, adminAt(t, url).create(t.Context(), topic, 2), "pulsar answered 409 Conflict")

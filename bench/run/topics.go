@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,8 +95,12 @@ type call struct {
 	accepted           []int
 }
 
-// adminPath is the path of a complete topic name.
-func adminPath(topic string) string { return "/admin/v2/" + strings.Replace(topic, "://", "/", 1) }
+// adminPath is the path of a complete topic name. Pulsar decodes the local name with Java's URLDecoder.
+func adminPath(topic string) string {
+	path := "/admin/v2/" + strings.Replace(topic, "://", "/", 1)
+	local := strings.LastIndexByte(path, '/') + 1
+	return path[:local] + url.QueryEscape(path[local:])
+}
 
 // request retries while Pulsar does not respond, or responds that it is busy.
 func (a admin) request(ctx context.Context, c call) (answer []byte, err error) {
