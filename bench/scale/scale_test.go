@@ -88,6 +88,22 @@ func TestABurstCountsFromTheFirstDecisionForMoreToTheFirstReplica(t *testing.T) 
 	require.Equal(t, 1, b.directs())
 }
 
+func TestEachPolicyGetsAnotherLoadAndAnotherPod(t *testing.T) {
+	for _, policies := range []int{1, 2, 3, 999, 1000, 7919, 10000} {
+		loads, pods := map[int]int{}, map[int]int{}
+		for number := range 2 * policies {
+			if policy, load := change(number, policies); load {
+				loads[policy]++
+			} else {
+				pods[policy]++
+			}
+		}
+		for policy := range policies {
+			require.Equal(t, []int{1, 1}, []int{loads[policy], pods[policy]}, "policy %d of %d", policy, policies)
+		}
+	}
+}
+
 func TestRunRefusesWhatMakesNoSense(t *testing.T) {
 	for flags, want := range map[string]string{
 		"-burst=1001": "-burst is 1001: it must be from 0 to the number of policies",

@@ -137,14 +137,14 @@ func (s *scene) follow(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return s.burst.follow(ctx, s) })
 }
 
-// churn changes a tenth of the policies in each minute until ctx ends: one gets another load, the next another pod.
+// churn changes a tenth of the policies in each minute until ctx ends: one gets another load, the next another pod, and
+// after all had a turn the other way round.
 func (s *scene) churn(ctx context.Context) error {
-	const stride = 7919 // a prime number, so that all get their turn
 	interval := time.Duration(float64(time.Minute) / (changesPerMinute * float64(len(s.names))))
 	for i := 0; command.Pause(ctx, interval) == nil; i++ {
-		at := i * stride % len(s.names)
+		at, load := change(i, len(s.names))
 		var err error
-		if i%2 == 0 || s.bench.pods == 0 {
+		if load || s.bench.pods == 0 {
 			s.loads[s.names[at]].Publish(s.means[at]*(1-swing+2*swing*rand.Float64()), time.Now())
 		} else {
 			err = s.replacePod(ctx, s.names[at])
@@ -154,6 +154,12 @@ func (s *scene) churn(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// change is the policy of a change, and whether it gets another load.
+func change(number, policies int) (policy int, load bool) {
+	const stride = 104_729 // a prime number above the most policies, so that all get their turn
+	return number * stride % policies, (number%policies+number/policies)%2 == 0
 }
 
 // replacePod replaces the pod that stays whatever the number of replicas.
