@@ -134,19 +134,17 @@ func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, 
 		Name: config.Name, Topic: cmp.Or(config.Topic, broker.TopicName(config.Name+"-in")), stage: s,
 		Score: newScore(cmp.Or(config.Objective, time.Minute)), kind: mesh.KindFunction,
 	}
-	runner, err := s.newRunner(ctx, config, f.Score)
-	if err != nil {
+	if err := s.addRunner(ctx, config, f.Score); err != nil {
 		return nil, nil, err
 	}
-	s.runners.add(config.Name, runner)
 	if !config.WithoutTopic {
-		if err := s.Broker.CreateTopic(ctx, f.Topic, config.Partitions); err != nil {
-			return nil, nil, err
+		err := s.Broker.CreateTopic(ctx, f.Topic, config.Partitions)
+		if err == nil {
+			f.publisher, err = load.New(load.Config{
+				ServiceURL: s.Broker.ServiceURL(), Topic: f.Topic, Batching: config.Batching,
+			})
 		}
-		if f.publisher, err = load.New(load.Config{
-			ServiceURL: s.Broker.ServiceURL(), Topic: f.Topic,
-			Batching: config.Batching,
-		}); err != nil {
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -179,21 +177,30 @@ func pulsarConfigOf(function string) string { return function + "-pulsar" }
 // pollEvery is the interval of the stage's waits.
 const pollEvery = 100 * time.Millisecond
 
-func (s *Stage) newRunner(ctx context.Context, config FunctionConfig, score *Score) (replica.Runner, error) {
+func (s *Stage) addRunner(ctx context.Context, config FunctionConfig, score *Score) error {
 	switch {
 	case config.Runner != nil:
-		return config.Runner, nil
-	case config.Kind == Light && config.DownstreamRate > 0:
-		return replica.NewLightBehind(replica.NewDownstream(config.DownstreamRate), score.complete), nil
+		s.runners.add(config.Name, config.Runner, nil)
+		return nil
 	case config.Kind == Light:
-		return replica.NewLight(score.complete), nil
+		runner := replica.NewLight(score.complete)
+		if config.DownstreamRate > 0 {
+			runner = replica.NewLightBehind(replica.NewDownstream(config.DownstreamRate), score.complete)
+		}
+		s.runners.add(config.Name, runner, runner.Close)
+		return nil
 	case config.DownstreamRate > 0:
-		return nil, fmt.Errorf("stage.FunctionConfig.DownstreamRate is %v: Java instances share no downstream, use Light",
+		return fmt.Errorf("stage.FunctionConfig.DownstreamRate is %v: Java instances share no downstream, use Light",
 			config.DownstreamRate)
 	}
-	return replica.NewJava(ctx, replica.JavaConfig{
+	runner, err := replica.NewJava(ctx, replica.JavaConfig{
 		Dist: s.Broker.Dist(), Progress: config.Progress, Completed: score.complete,
 	})
+	if err != nil {
+		return err
+	}
+	s.runners.add(config.Name, runner, func() { _ = runner.Close() }) // leftovers are in the temporary directory
+	return nil
 }
 
 // Publish publishes the load until ctx ends.

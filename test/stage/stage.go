@@ -245,17 +245,23 @@ func (s *Stage) Close() {
 
 // runners passes each Function to its runner.
 type runners struct {
-	// mu guards byFunction.
+	// mu guards byFunction and closers.
 	mu         sync.Mutex
 	byFunction map[string]replica.Runner
+	// closers close the runners of the stage, also those of Functions that were added again.
+	closers []func()
 	// guests runs all others; nil is none.
 	guests *replica.Light
 }
 
-func (r *runners) add(name string, runner replica.Runner) {
+// add sets the runner of a Function. The test closes a runner without a closer.
+func (r *runners) add(name string, runner replica.Runner, closer func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.byFunction[name] = runner
+	if closer != nil {
+		r.closers = append(r.closers, closer)
+	}
 }
 
 // Start implements replica.Runner.
@@ -275,14 +281,10 @@ func (r *runners) Start(ctx context.Context, in replica.Instance) (replica.Repli
 func (r *runners) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, runner := range r.byFunction {
-		switch runner := runner.(type) {
-		case *replica.Java:
-			_ = runner.Close() // its replicas have ended; leftovers are in the temporary directory
-		case *replica.Light:
-			runner.Close()
-		}
+	for _, closer := range r.closers {
+		closer()
 	}
+	r.closers = nil
 	clear(r.byFunction)
 	if r.guests != nil {
 		r.guests.Close()
