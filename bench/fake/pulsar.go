@@ -4,6 +4,7 @@
 package fake
 
 import (
+	"compress/gzip"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -12,6 +13,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+
+	"github.com/klauspost/compress/gzhttp"
 )
 
 // Counts are a broker's counts for one Function's topic.
@@ -90,8 +93,11 @@ func stats(function string, c Counts, full bool) []byte {
 		messageBytes*c.Published, consumers)
 }
 
-// Serve serves on a free port until ctx ends, and returns the URL.
-func (p Pulsar) Serve(ctx context.Context) (url string) { return Serve(ctx, newCompressed(p)) }
+// Serve serves on a free port until ctx ends, and returns the URL. It compresses all responses, as Pulsar does.
+func (p Pulsar) Serve(ctx context.Context) (url string) {
+	compressed, _ := gzhttp.NewWrapper(gzhttp.MinSize(0), gzhttp.CompressionLevel(gzip.BestSpeed)) // both are in their bounds
+	return Serve(ctx, compressed(p))
+}
 
 // Serve serves a handler on a free port until ctx ends, and returns the URL.
 func Serve(ctx context.Context, handler http.Handler) (url string) {

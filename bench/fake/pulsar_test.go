@@ -4,6 +4,8 @@
 package fake
 
 import (
+	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -57,4 +59,23 @@ func TestTheAdaptersReaderUnderstandsTheAnswers(t *testing.T) {
 		httptest.NewRequestWithContext(t.Context(), http.MethodGet,
 			"/admin/v2/persistent/public/default/fn-0000-in/compaction", http.NoBody))
 	require.Equal(t, http.StatusNotFound, recorder.Code)
+}
+
+func TestResponsesAreCompressed(t *testing.T) {
+	begun := time.Unix(1_800_000_000, 0)
+	address := Loads{"fn-0000": NewLoad(10, begun)}.Pulsar(time.Now).Serve(t.Context())
+	for path, code := range map[string]int{
+		"fn-0000-in/partitions": http.StatusOK, "fn-0000-in/stats": http.StatusOK, "missing/stats": http.StatusNotFound,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+topicsPath+path, http.NoBody)
+		require.NoError(t, err)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.Equal(t, code, response.StatusCode)
+		require.True(t, response.Uncompressed, path)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.True(t, json.Valid(body), path)
+		require.NoError(t, response.Body.Close())
+	}
 }
