@@ -39,8 +39,8 @@ func observe(ctx context.Context, scene *stage.Stage, f *stage.Function, begun t
 	if recent := f.Score.Recent(); recent.Count > 0 {
 		s.P50Seconds = new(rounded(recent.P50.Seconds()))
 	}
-	done, _ := f.Score.Totals()
-	s.Published, s.Done, s.Seconds = f.Published(), new(int64(done)), rounded(time.Since(begun).Seconds())
+	done := f.Score.Counts().Done
+	s.Published, s.Done, s.Seconds = f.Published(), new(done), rounded(time.Since(begun).Seconds())
 	return s
 }
 

@@ -93,17 +93,17 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high int64) *stage.F
 	f.AwaitReplicas(t, 1, 1)
 
 	before, turned := f.Published(), time.Now()
-	doneBefore, _ := f.Score.Totals()
+	doneBefore := f.Score.Counts().Done
 	rate.turn(high)
 	enough := int64(float64(high)/capacity) + 1 // fewer never drain the backlog
 	f.AwaitReplicas(t, enough, 20)
 	f.Await(t, "the backlog to drain", func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
+		done := f.Score.Counts().Done
 		published := f.Published()
-		return published-before > 10*high && published-int64(done) < high,
+		return published-before > 10*high && published-done < high,
 			fmt.Sprintf("%d published, %d done", published, done), nil
 	})
-	done, _ := f.Score.Totals()
+	done := f.Score.Counts().Done
 	shown := float64(done-doneBefore) / readySeconds(f, turned, time.Now())
 	rate.turn(low)
 	// Replicas do not go below the slow smoothed rate, which has a time constant of 90 s.
@@ -152,10 +152,10 @@ func tell(t *testing.T, f *stage.Function, p *v1alpha1.AutoscalingPolicy) {
 		t.Logf("%5.1fs desired %d, started %d, ready %d", sample.Time.Sub(timeline[0].Time).Seconds(), sample.Desired,
 			sample.Started, sample.Ready)
 	}
-	done, late := f.Score.Totals()
+	counts := f.Score.Counts()
 	waits := f.Messages().Latencies
 	t.Logf("published %d, done %d, late %d, wait p50 %s p99 %s, replica time %s, capacity %s/s from %d observations",
-		f.Published(), done, late, waits.P50, waits.P99, scene.Mesh.ReplicaSeconds(stage.Namespace, f.Name),
+		f.Published(), counts.Done, counts.Late, waits.P50, waits.P99, scene.Mesh.ReplicaSeconds(stage.Namespace, f.Name),
 		&p.Status.Capacity.MessagesPerSecond, p.Status.Capacity.Observations)
 }
 

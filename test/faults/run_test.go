@@ -115,7 +115,7 @@ func newSubject(t *testing.T, name string, m mode) *subject {
 	})
 	// A pause that the adapter has seen would make the counters of a cache plausible.
 	s.Await(t, "messages before its policy", func(context.Context) (bool, string, error) {
-		processed, _ := s.Score.Totals()
+		processed := s.Score.Counts().Done
 		return processed > 0, fmt.Sprint(processed), nil
 	})
 	require.NoError(t, s.Client.Create(ctx, policy(name)))
@@ -189,7 +189,7 @@ func (s *subject) observe(t *testing.T) (end func() most) {
 		tick := time.NewTicker(time.Second / 2)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			processed, _ := s.Score.Totals()
+			processed := s.Score.Counts().Done
 			m.pending = max(m.pending, arriving*time.Since(s.begun).Seconds()-float64(processed))
 			if bytes, err := s.metric(ctx, "process_resident_memory_bytes"); err == nil {
 				m.memory = max(m.memory, bytes)

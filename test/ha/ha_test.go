@@ -117,7 +117,7 @@ func TestALeaderThatStoodStillWritesNoMore(t *testing.T) {
 func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
 	s := onScene(t)
 	before, since := s.capacity(t), time.Now()
-	done, _ := s.function.Score.Totals()
+	done := s.function.Score.Counts().Done
 	require.NoError(t, s.Cluster.RestartAPIServer(t.Context()))
 	t.Logf("the API server was away for %s", time.Since(since).Round(time.Millisecond))
 	for i, a := range s.adapters {
@@ -128,7 +128,7 @@ func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
 	s.requireRemembered(t, before)
 	s.requireUnchanged(t, since)
 	s.function.Await(t, "messages to be done", func(context.Context) (bool, string, error) {
-		now, _ := s.function.Score.Totals()
+		now := s.function.Score.Counts().Done
 		return now > done+calm, fmt.Sprint(now-done, " more"), nil
 	})
 

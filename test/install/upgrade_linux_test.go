@@ -131,14 +131,14 @@ func awaitMore(t *testing.T, functions []*stage.Function) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for i, f := range functions {
-		before, _ := f.Score.Totals()
-		more := decided
+		before := f.Score.Counts().Done
+		more := int64(decided)
 		if i > 0 {
 			more = 1 // they have worked meanwhile
 		}
 		require.NoError(t, cluster.WaitFor(ctx, "more messages of "+f.Name, pollTime,
 			func(context.Context) (bool, string, error) {
-				done, _ := f.Score.Totals()
+				done := f.Score.Counts().Done
 				return done >= before+more, fmt.Sprint(done-before, " more"), nil
 			}))
 	}

@@ -75,9 +75,9 @@ func (f *Function) Await(t testing.TB, what string, holds cluster.Condition) {
 	t.Helper()
 	f.stage.Await(t, f.Name+": "+what, func(ctx context.Context) (bool, string, error) {
 		is, detail, err := holds(ctx)
-		done, late := f.Score.Totals()
+		counts := f.Score.Counts()
 		return is, fmt.Sprintf("%s; %d replicas run, %d messages are done, %d late", detail,
-			f.stage.Mesh.Running(Namespace, f.Name), done, late), err
+			f.stage.Mesh.Running(Namespace, f.Name), counts.Done, counts.Late), err
 	}, f.Name)
 }
 
@@ -107,18 +107,18 @@ func (f *Function) AwaitReplicas(t testing.TB, least, most int64) {
 // AwaitDone waits until that many more messages are processed.
 func (f *Function) AwaitDone(t testing.TB, more int) {
 	t.Helper()
-	before, _ := f.Score.Totals()
+	before := f.Score.Counts().Done
 	f.Await(t, fmt.Sprint(more, " more messages to be done"), func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
-		return done >= before+more, fmt.Sprint(done-before, " more"), nil
+		done := f.Score.Counts().Done
+		return done >= before+int64(more), fmt.Sprint(done-before, " more"), nil
 	})
 }
 
 // AwaitAllDone waits until the replicas have processed all published messages.
 func (f *Function) AwaitAllDone(ctx context.Context) error {
 	return cluster.WaitFor(ctx, "all messages to be done", pollEvery, func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
-		return int64(done) == f.Published(), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
+		done := f.Score.Counts().Done
+		return done == f.Published(), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
 	})
 }
 

@@ -81,7 +81,8 @@ type FunctionConfig struct {
 type Function struct {
 	Name  string
 	Topic string
-	Score *Score
+	// Score counts each message once, when it is first processed.
+	Score *bench.Tally
 
 	stage     *Stage
 	kind      string
@@ -132,9 +133,10 @@ func (f *Function) consumes(ctx context.Context, replicas int) error {
 func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, *unstructured.Unstructured, error) {
 	f := &Function{
 		Name: config.Name, Topic: cmp.Or(config.Topic, broker.TopicName(config.Name+"-in")), stage: s,
-		Score: newScore(cmp.Or(config.Objective, time.Minute)), kind: mesh.KindFunction,
+		Score: bench.NewTally(cmp.Or(config.Objective, time.Minute)), kind: mesh.KindFunction,
 	}
-	if err := s.addRunner(ctx, config, f.Score); err != nil {
+	err := s.addRunner(ctx, config, func(c replica.Completion) { f.Score.Record(c.Sequence, c.Done.Sub(c.Published)) })
+	if err != nil {
 		return nil, nil, err
 	}
 	if !config.WithoutTopic {
@@ -177,15 +179,15 @@ func pulsarConfigOf(function string) string { return function + "-pulsar" }
 // pollEvery is the interval of the stage's waits.
 const pollEvery = 100 * time.Millisecond
 
-func (s *Stage) addRunner(ctx context.Context, config FunctionConfig, score *Score) error {
+func (s *Stage) addRunner(ctx context.Context, config FunctionConfig, completed func(replica.Completion)) error {
 	switch {
 	case config.Runner != nil:
 		s.runners.add(config.Name, config.Runner, nil)
 		return nil
 	case config.Kind == Light:
-		runner := replica.NewLight(score.complete)
+		runner := replica.NewLight(completed)
 		if config.DownstreamRate > 0 {
-			runner = replica.NewLightBehind(replica.NewDownstream(config.DownstreamRate), score.complete)
+			runner = replica.NewLightBehind(replica.NewDownstream(config.DownstreamRate), completed)
 		}
 		s.runners.add(config.Name, runner, runner.Close)
 		return nil
@@ -194,7 +196,7 @@ func (s *Stage) addRunner(ctx context.Context, config FunctionConfig, score *Sco
 			config.DownstreamRate)
 	}
 	runner, err := replica.NewJava(ctx, replica.JavaConfig{
-		Dist: s.Broker.Dist(), Progress: config.Progress, Completed: score.complete,
+		Dist: s.Broker.Dist(), Progress: config.Progress, Completed: completed,
 	})
 	if err != nil {
 		return err
@@ -244,7 +246,7 @@ func (f *Function) Published() int64 { return f.publisher.Published() }
 
 // Messages are the published ones with the times from their publication to the end of their processing.
 func (f *Function) Messages() bench.Result {
-	return bench.NewEstimate(f.Published(), f.publisher.Publisher, f.Score.tally)
+	return bench.NewEstimate(f.Published(), f.publisher.Publisher, f.Score)
 }
 
 // Remove deletes the Function, its policy and its topic, and returns when no replica is left.
