@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
+	"golang.org/x/time/rate"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 )
@@ -22,7 +23,7 @@ type Consumer struct {
 	in         Instance
 	client     pulsar.Client
 	completed  func(Completion)
-	downstream *Downstream
+	downstream *rate.Limiter // nil without one
 	metrics    *metrics
 	server     *server
 	ready      chan struct{}
@@ -114,8 +115,10 @@ func (c *Consumer) process(killed context.Context, asked time.Time, n int64, mes
 	begun := time.Now()
 	c.metrics.begin(begun)
 	due := c.pace.due(asked, begun, c.in.ServiceTime)
-	if answered := c.downstream.answers(begun); answered.After(due) {
-		due = answered
+	if c.downstream != nil {
+		if answered := begun.Add(c.downstream.ReserveN(begun, 1).DelayFrom(begun)); answered.After(due) {
+			due = answered
+		}
 	}
 	if sleep(killed, time.Until(due)) != nil {
 		return false

@@ -8,26 +8,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 )
-
-func TestDownstreamAnswersInTurnAtItsOwnRate(t *testing.T) {
-	now := time.Unix(1000, 0)
-	d := NewDownstream(100)
-	first := d.answers(now)
-	for i := range 50 {
-		require.Equal(t, first.Add(time.Duration(i+1)*10*time.Millisecond), d.answers(now), "a call behind %d others",
-			i+1)
-	}
-	require.False(t, d.answers(now.Add(time.Hour)).After(now.Add(time.Hour)), "a call behind no others")
-	var none *Downstream
-	require.Equal(t, now, none.answers(now))
-}
 
 func TestLightReplicasBehindADownstreamDoNoMoreThanItDoes(t *testing.T) {
 	b := sharedBroker.Need(t)
-	const messages, rate = 200, 100
+	const messages, limit = 200, 100
 	var got completions
-	runner := NewLightBehind(NewDownstream(rate), got.add)
+	runner := NewLightBehind(rate.NewLimiter(limit, 5), got.add)
 	t.Cleanup(runner.Close)
 	in := instance(t, b, "limited")
 	in.ServiceTime, in.ReceiverQueueSize = time.Millisecond, 5
@@ -49,5 +37,5 @@ func TestLightReplicasBehindADownstreamDoNoMoreThanItDoes(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(by), 1, "several replicas share the work")
-	require.GreaterOrEqual(t, ended.Sub(begun), (messages-1)*time.Second/rate-debtMax, "four replicas of 1000/s each")
+	require.GreaterOrEqual(t, ended.Sub(begun), (messages-1)*time.Second/limit-debtMax, "four replicas of 1000/s each")
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/apache/pulsar-client-go/pulsar"
+	"golang.org/x/time/rate"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
@@ -17,7 +18,7 @@ import (
 // Light runs replicas that are Pulsar consumers in this process. Replicas of one broker share a connection.
 type Light struct {
 	completed  func(Completion)
-	downstream *Downstream // nil without one
+	downstream *rate.Limiter // nil without one
 
 	mu      sync.Mutex // guards clients
 	clients map[connection]pulsar.Client
@@ -37,8 +38,9 @@ func NewLight(completed func(Completion)) *Light {
 	return &Light{completed: completed, clients: map[connection]pulsar.Client{}}
 }
 
-// NewLightBehind is NewLight with replicas that call the same downstream for each message, within the service time.
-func NewLightBehind(downstream *Downstream, completed func(Completion)) *Light {
+// NewLightBehind is NewLight with replicas that call the same downstream for each message, such as a database, within the
+// service time. All replicas together get at most as many responses per second as it has tokens.
+func NewLightBehind(downstream *rate.Limiter, completed func(Completion)) *Light {
 	l := NewLight(completed)
 	l.downstream = downstream
 	return l

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -186,8 +187,10 @@ func (s *Stage) addRunner(ctx context.Context, config FunctionConfig, completed 
 		return nil
 	case config.Kind == Light:
 		runner := replica.NewLight(completed)
-		if config.DownstreamRate > 0 {
-			runner = replica.NewLightBehind(replica.NewDownstream(config.DownstreamRate), completed)
+		if limit := config.DownstreamRate; limit > 0 {
+			// Replicas wake up late on a busy machine. The downstream makes up for at most 50 ms of that.
+			const late = 0.05
+			runner = replica.NewLightBehind(rate.NewLimiter(rate.Limit(limit), max(1, int(limit*late))), completed)
 		}
 		s.runners.add(config.Name, runner, runner.Close)
 		return nil
