@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -45,7 +46,7 @@ func Mesh(namespace, name string, functions ...*unstructured.Unstructured) *unst
 // meshReconciler turns FunctionMeshes into Functions, Sinks and Sources, as controllers/function_mesh.go does.
 type meshReconciler struct {
 	client client.Client
-	gate   *gate
+	paused *atomic.Bool
 
 	// mu guards passes.
 	mu     sync.Mutex
@@ -94,8 +95,8 @@ func late(mesh func(client.Object) string) handler.EventHandler {
 // Reconcile writes every entry over its child, deletes children without an entry, and sets the observed generation. It
 // ends at the first child that fails, so that later children stay as they are, and retries with a backoff.
 func (r *meshReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	if err := r.gate.pass(ctx); err != nil {
-		return ctrl.Result{}, err
+	if r.paused.Load() {
+		return ctrl.Result{RequeueAfter: retryPaused}, nil
 	}
 	mesh := object(KindMesh)
 	if err := r.client.Get(ctx, request.NamespacedName, mesh); err != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -19,8 +20,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// retryStale is the pause before a retry with an outdated cache.
-const retryStale = 10 * time.Millisecond
+const (
+	// retryStale is the pause before a retry with an outdated cache.
+	retryStale = 10 * time.Millisecond
+	// retryPaused is the pause before a retry while the operator is paused.
+	retryPaused = 50 * time.Millisecond
+)
 
 // Config configures an Operator. REST and Runner are required.
 type Config struct {
@@ -52,8 +57,8 @@ func (c Config) validate() error {
 type Operator struct {
 	pods   *pods.Runner
 	meshes *meshReconciler
-	// gate is of Function Mesh's controllers.
-	gate *gate
+	// paused stops Function Mesh's controllers.
+	paused atomic.Bool
 }
 
 // NewOperator returns an operator; Run runs it.
@@ -72,10 +77,10 @@ func NewOperator(config Config) (*Operator, error) {
 	}
 	manager := runner.Manager
 	replicas.client, replicas.direct = manager.GetClient(), manager.GetAPIReader()
-	o := &Operator{pods: runner, gate: &gate{}}
+	o := &Operator{pods: runner}
 	for _, kind := range componentKinds() {
 		r := &reconciler{
-			kind: kind, client: manager.GetClient(), gate: o.gate, changed: func(client.ObjectKey, *int32) {},
+			kind: kind, client: manager.GetClient(), paused: &o.paused, changed: func(client.ObjectKey, *int32) {},
 		}
 		if consumes(kind) {
 			r.changed = o.desired
@@ -84,7 +89,7 @@ func NewOperator(config Config) (*Operator, error) {
 			return nil, err
 		}
 	}
-	o.meshes = &meshReconciler{client: manager.GetClient(), gate: o.gate, passes: map[client.ObjectKey]int{}}
+	o.meshes = &meshReconciler{client: manager.GetClient(), paused: &o.paused, passes: map[client.ObjectKey]int{}}
 	if err := o.meshes.register(manager); err != nil {
 		return nil, err
 	}
@@ -96,6 +101,13 @@ func NewOperator(config Config) (*Operator, error) {
 
 // Run runs until ctx ends, stops all replicas gracefully and returns; the objects stay. Call it once.
 func (o *Operator) Run(ctx context.Context) error { return o.pods.Run(ctx) }
+
+// Pause stops Function Mesh's controllers, as if its operator were stopped: changes of its objects have no effect. A
+// reconcile in progress ends. The controllers of pods run on: they stand for kube-controller-manager and a kubelet.
+func (o *Operator) Pause() { o.paused.Store(true) }
+
+// Resume starts Function Mesh's controllers again, which handle missed changes.
+func (o *Operator) Resume() { o.paused.Store(false) }
 
 func (o *Operator) desired(function client.ObjectKey, replicas *int32) {
 	if replicas == nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -25,7 +26,7 @@ import (
 type reconciler struct {
 	kind   string
 	client client.Client
-	gate   *gate
+	paused *atomic.Bool
 	// changed is called with a component's desired replicas, and with nil after its deletion.
 	changed func(key client.ObjectKey, replicas *int32)
 }
@@ -55,8 +56,8 @@ func object(kind string) *unstructured.Unstructured {
 // Reconcile observes, writes the status, writes differences, and sets the observed generation, in the order of Function
 // Mesh. Its status writes cause the next reconcile.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	if err := r.gate.pass(ctx); err != nil {
-		return ctrl.Result{}, err
+	if r.paused.Load() {
+		return ctrl.Result{RequeueAfter: retryPaused}, nil
 	}
 	object := object(r.kind)
 	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
