@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -17,7 +16,7 @@ import (
 )
 
 // collector receives the reports of functions of Java replicas, over one connection each. The first line is the token
-// of the replica.
+// of the replica; reports with another one are discarded.
 type collector struct {
 	listener net.Listener
 	running  sync.WaitGroup
@@ -96,10 +95,10 @@ func (c *collector) read(conn net.Conn) {
 	c.mu.Lock()
 	connected := c.expected[lines.Text()]
 	c.mu.Unlock()
-	if connected == nil {
-		return
+	report := func(Completion) {}
+	if connected != nil {
+		report = connected()
 	}
-	report := connected()
 	for lines.Scan() {
 		done, err := parse(lines.Text())
 		if err != nil {
@@ -130,22 +129,10 @@ func parse(line string) (Completion, error) {
 
 // DiscardReports listens until ctx ends and discards the reports of functions.
 func DiscardReports(ctx context.Context) (address string, err error) {
-	listener, err := listen(ctx)
+	c, err := newCollector(ctx)
 	if err != nil {
-		return "", fmt.Errorf("listening for the reports of functions: %w", err)
+		return "", err
 	}
-	context.AfterFunc(ctx, func() { _ = listener.Close() }) // ends the accept loop below
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-				_, _ = io.Copy(io.Discard, conn) // a function may end
-			}()
-		}
-	}()
-	return listener.Addr().String(), nil
+	context.AfterFunc(ctx, func() { _ = c.close() }) // no reports are left to wait for
+	return c.addr(), nil
 }

@@ -6,6 +6,7 @@ package replica
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"sync"
 	"time"
 
@@ -25,7 +26,7 @@ type Consumer struct {
 	completed  func(Completion)
 	downstream *rate.Limiter // nil without one
 	metrics    *metrics
-	server     *server
+	server     *httptest.Server
 	ready      chan struct{}
 	done       chan struct{}
 	kill, stop context.CancelFunc
@@ -45,7 +46,7 @@ func (c *Consumer) Ready() <-chan struct{} { return c.ready }
 func (c *Consumer) Done() <-chan struct{} { return c.done }
 
 // MetricsURL is where the metrics are served, from Start on.
-func (c *Consumer) MetricsURL() string { return c.server.url }
+func (c *Consumer) MetricsURL() string { return c.server.URL + "/metrics" }
 
 // Stop finishes and acknowledges the message in process, then disconnects. When ctx ends first it does as Kill.
 func (c *Consumer) Stop(ctx context.Context) error {
@@ -83,7 +84,7 @@ func (c *Consumer) setErr(err error) {
 func (c *Consumer) run(killed, stopping context.Context) {
 	defer close(c.done)
 	defer c.kill()
-	defer func() { _ = c.server.close() }() // clients notice a server that ended early
+	defer func() { c.server.CloseClientConnections(); c.server.Close() }() // like a process that ends
 	if sleep(stopping, c.in.StartDelay) != nil {
 		return
 	}

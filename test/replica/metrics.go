@@ -5,10 +5,10 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"time"
 
@@ -76,26 +76,18 @@ func (m *metrics) end(took time.Duration, failed bool) {
 	m.processed.Inc()
 }
 
-// server serves metrics on a port of 127.0.0.1.
-type server struct {
-	http *http.Server
-	url  string
-	done chan error
-}
-
-func serve(ctx context.Context, m *metrics) (*server, error) {
+// serve serves metrics in /metrics on a port of 127.0.0.1.
+func serve(ctx context.Context, m *metrics) (*httptest.Server, error) {
 	listener, err := listen(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listening for the metrics of a replica: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
-	s := &server{
-		http: &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout},
-		url:  "http://" + listener.Addr().String() + "/metrics",
-		done: make(chan error, 1),
+	s := &httptest.Server{
+		Listener: listener, Config: &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout},
 	}
-	go func() { s.done <- s.http.Serve(listener) }()
+	s.Start()
 	return s, nil
 }
 
@@ -112,13 +104,4 @@ func listen(ctx context.Context) (listener net.Listener, err error) {
 		}
 	}
 	return nil, err
-}
-
-// close ends the server at once.
-func (s *server) close() error {
-	err := s.http.Close()
-	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
 }
