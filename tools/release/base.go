@@ -10,7 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -64,28 +64,21 @@ func zoneFiles(archive string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	var files []file
-	for _, zone := range reader.File {
-		if strings.HasSuffix(zone.Name, "/") {
-			continue
-		}
-		data, err := readZipped(zone)
-		if err != nil {
-			return nil, errors.Join(err, reader.Close())
-		}
-		files = append(files, file{name: "usr/share/zoneinfo/" + zone.Name, mode: 0o644, data: data})
-	}
-	return files, reader.Close()
+	files, err := filesOf(reader, "usr/share/zoneinfo")
+	return files, errors.Join(err, reader.Close())
 }
 
-func readZipped(zipped *zip.File) ([]byte, error) {
-	const most = 1 << 20 // the largest has 4 KB
-	content, err := zipped.Open()
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(content, most))
-	return data, errors.Join(err, content.Close())
+// filesOf are the files of a tree, below a directory of the layer. Of a symbolic link it is the file that it names.
+func filesOf(tree fs.FS, below string) (files []file, err error) {
+	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(tree, name)
+		files = append(files, file{name: path.Join(below, name), mode: 0o644, data: data})
+		return err
+	})
+	return files, err
 }
 
 // program is the file of the binary, with the licence beside it.

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -104,26 +103,11 @@ func (r release) versioned(text []byte) []byte {
 
 // chartFiles are the files of deploy/chart by their names in the archive, without what only tests need.
 func (r release) chartFiles() ([]file, error) {
-	dir := filepath.Join(r.root, "deploy", "chart")
-	var files []file
-	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (entry.Name() == "ci" || entry.Name() == "tests"):
-			return fs.SkipDir
-		case entry.IsDir() || entry.Name() == ".helmignore":
-			return nil
-		}
-		data, err := os.ReadFile(name) // of a symbolic link, the file that it names
-		if err != nil {
-			return err
-		}
-		below, err := filepath.Rel(dir, name)
-		files = append(files, file{name: path.Join(chartName, filepath.ToSlash(below)), mode: 0o644, data: data})
-		return err
-	})
-	return files, err
+	files, err := filesOf(os.DirFS(filepath.Join(r.root, "deploy", "chart")), chartName)
+	return slices.DeleteFunc(files, func(f file) bool {
+		dirs := strings.Split(path.Dir(f.name), "/")
+		return slices.Contains(dirs, "ci") || slices.Contains(dirs, "tests") || path.Base(f.name) == ".helmignore"
+	}), err
 }
 
 func compressed(files []file) ([]byte, error) {

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -233,20 +232,7 @@ func (r release) packImages() error {
 		return err
 	}
 	for _, entry := range layouts {
-		dir := filepath.Join(r.dist, "images", entry.Name())
-		var files []file
-		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			name, err := filepath.Rel(dir, path)
-			files = append(files, file{name: filepath.ToSlash(name), mode: 0o644, data: data})
-			return err
-		})
+		files, err := filesOf(os.DirFS(filepath.Join(r.dist, "images", entry.Name())), "")
 		if err != nil {
 			return err
 		}
