@@ -11,7 +11,6 @@ import (
 	"os"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/restmapper"
 )
 
 const (
@@ -34,10 +32,10 @@ const (
 // namespaced object without a namespace goes to "default". Apply returns once CustomResourceDefinitions among the
 // objects are served, so the same call may have objects of their kinds.
 func (c *Cluster) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
-	var mapper meta.RESTMapper
+	c.mapper.Reset() // definitions may have changed in another way
 	for _, object := range objects {
 		kind, name := object.GroupVersionKind(), object.GetName()
-		resource, err := c.resource(&mapper, kind, object.GetNamespace())
+		resource, err := c.resource(kind, object.GetNamespace())
 		if err != nil {
 			return fmt.Errorf("applying %s %s: %w", kind.Kind, name, err)
 		}
@@ -50,7 +48,6 @@ func (c *Cluster) Apply(ctx context.Context, objects ...*unstructured.Unstructur
 			if err := c.waitCRD(ctx, resource, name); err != nil {
 				return err
 			}
-			mapper = nil // the old mapper lacks the new kind
 		}
 	}
 	return nil
@@ -102,18 +99,9 @@ func readObjects(path string) (objects []*unstructured.Unstructured, err error) 
 	}
 }
 
-// resource returns the client of a kind. A nil mapper is read from the server and stored.
-func (c *Cluster) resource(mapper *meta.RESTMapper, kind schema.GroupVersionKind,
-	namespace string,
-) (dynamic.ResourceInterface, error) {
-	if *mapper == nil {
-		groups, err := restmapper.GetAPIGroupResources(c.client.Discovery())
-		if err != nil {
-			return nil, fmt.Errorf("reading the kinds of the server: %w", err)
-		}
-		*mapper = restmapper.NewDiscoveryRESTMapper(groups)
-	}
-	mapping, err := (*mapper).RESTMapping(kind.GroupKind(), kind.Version)
+// resource returns the client of a kind.
+func (c *Cluster) resource(kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -145,33 +133,21 @@ func (c *Cluster) waitCRD(ctx context.Context, definitions dynamic.ResourceInter
 
 // discovered reports whether discovery has all served versions of the definition's kind.
 func (c *Cluster) discovered(definition *unstructured.Unstructured) (bool, string, error) {
+	c.mapper.Reset()
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	for _, version := range versions {
 		fields, _ := version.(map[string]any)
 		if served, _ := fields["served"].(bool); !served {
 			continue
 		}
-		groupVersion := fmt.Sprintf("%s/%s", group, fields["name"])
-		list, err := c.client.Discovery().ServerResourcesForGroupVersion(groupVersion)
-		if err != nil && !apierrors.IsNotFound(err) {
+		name, _ := fields["name"].(string)
+		if _, err := c.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, name); err != nil {
 			return false, "", err
-		}
-		if err != nil || !lists(list, plural) {
-			return false, fmt.Sprintf("%s is not in %s yet", plural, groupVersion), nil
 		}
 	}
 	return true, "", nil
-}
-
-func lists(list *metav1.APIResourceList, plural string) bool {
-	for i := range list.APIResources {
-		if list.APIResources[i].Name == plural {
-			return true
-		}
-	}
-	return false
 }
 
 // conditions are the conditions in an object's status.

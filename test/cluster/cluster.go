@@ -14,9 +14,11 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
@@ -58,6 +60,8 @@ type Cluster struct {
 	rest    *rest.Config
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
+	// mapper is reset where kinds may have been added.
+	mapper *restmapper.DeferredDiscoveryRESTMapper
 
 	// alive is the lifetime of the processes.
 	alive        context.Context //nolint:containedctx // a restarted component must live as long as the others
@@ -157,6 +161,7 @@ func (c *Cluster) writeFiles() error {
 	if c.dynamic, err = dynamic.NewForConfig(c.rest); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
+	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.client.Discovery()))
 	return nil
 }
 
