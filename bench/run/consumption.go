@@ -91,7 +91,7 @@ func (r *runner) function(ctx context.Context, policy *v1alpha1.AutoscalingPolic
 			"and its policy has no spec.subscription")
 	}
 	object := objectOf(ref, policy.Namespace)
-	if err := r.kube.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+	if err := r.Kube.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return function.Function{}, fmt.Errorf("reading %s %s: %w", ref.Kind, ref.Name, err)
 	}
 	switch {

@@ -28,7 +28,7 @@ func (r *runner) copySecret(ctx context.Context) error {
 	}
 	namespace, name, _ := strings.Cut(named, "/")
 	var found corev1.Secret
-	if err := r.kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &found); err != nil {
+	if err := r.Kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &found); err != nil {
 		return fmt.Errorf("reading pulsar.authSecret %s: %w", named, err)
 	}
 	copied := &corev1.Secret{
@@ -44,7 +44,7 @@ func (r *runner) copySecret(ctx context.Context) error {
 		}
 		copied.Data[key] = found.Data[key]
 	}
-	if err := r.kube.Create(ctx, copied); err != nil {
+	if err := r.Kube.Create(ctx, copied); err != nil {
 		return fmt.Errorf("copying pulsar.authSecret %s: %w", named, err)
 	}
 	return nil

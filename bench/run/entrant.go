@@ -50,13 +50,13 @@ func (r *runner) createStage(ctx context.Context, e entrant) error {
 		objects = []client.Object{e.connection(), e.workload()}
 	}
 	for _, object := range objects {
-		if err := r.kube.Create(ctx, object); err != nil {
+		if err := r.Kube.Create(ctx, object); err != nil {
 			return fmt.Errorf("creating what %s %s needs: %w", e.kind().Kind, e.function(), err)
 		}
 	}
 	what := fmt.Sprintf("replicas of %s %s to be ready", e.kind().Kind, e.function())
 	err := waitFor(ctx, what, readyTimeout, func(ctx context.Context) (bool, string, error) {
-		now, err := readReplicas(ctx, r.kube, e.workload())
+		now, err := readReplicas(ctx, r.Kube, e.workload())
 		return now.ready >= int(e.replicas()), fmt.Sprintf("%d of %d", now.ready, e.replicas()), err
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *runner) createStage(ctx context.Context, e entrant) error {
 	if object == nil {
 		return nil
 	}
-	if err := r.kube.Create(ctx, object); err != nil {
+	if err := r.Kube.Create(ctx, object); err != nil {
 		return fmt.Errorf("creating the autoscaler of %s: %w", e.function(), err)
 	}
 	return waitFor(ctx, "the autoscaler of "+e.function(), readyTimeout, func(ctx context.Context) (bool, string, error) {
@@ -79,7 +79,7 @@ func (r *runner) scales(ctx context.Context, e entrant) (ok bool, seen string, e
 	kind, wanted := e.works()
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
-	if err := r.kube.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: e.function()}, object); err != nil {
+	if err := r.Kube.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: e.function()}, object); err != nil {
 		return false, "", err
 	}
 	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")

@@ -147,20 +147,20 @@ func (r *runner) measure(ctx context.Context, pulsarClient pulsar.Client, s subj
 	defer closeAll()
 	begun := time.Now()
 	watchAfter := r.Scenario.WatchAfter.Duration
-	r.tell("%s: publishing for %s, then watching for %s", s.name, r.schedule.End(), watchAfter)
-	length := r.schedule.End() + watchAfter
+	r.tell("%s: publishing for %s, then watching for %s", s.name, r.Schedule.End(), watchAfter)
+	length := r.Schedule.End() + watchAfter
 	watching, stop := context.WithTimeout(ctx, length)
 	defer stop()
 	c := Contender{Name: s.name, Setting: s.setting}
 	stalls := stall{after: max(stallAfter, 3*r.Scenario.Function.ServiceTime.Duration)}
 	group, grouped := errgroup.WithContext(watching)
-	group.Go(func() error { return g.publisher.Run(grouped, r.schedule.Arrivals()) })
+	group.Go(func() error { return g.publisher.Run(grouped, r.Schedule.Arrivals()) })
 	if g.meter != nil {
 		group.Go(func() error { return g.meter.Run(grouped) })
 	}
 	group.Go(func() error {
 		c.Samples = watch(grouped, func(ctx context.Context) Sample {
-			sample := observe(ctx, r.kube, s)
+			sample := observe(ctx, r.Kube, s)
 			sample.Published = g.publisher.Published()
 			sample.Seconds = time.Since(begun).Seconds()
 			sample = g.read(sample)

@@ -67,7 +67,7 @@ func (r *runner) preflight(ctx context.Context) error {
 
 // checkNeed looks for a kind, and for the right to use it.
 func (r *runner) checkNeed(ctx context.Context, n need) error {
-	mapping, err := r.kube.RESTMapper().RESTMapping(n.kind.GroupKind(), n.kind.Version)
+	mapping, err := r.Kube.RESTMapper().RESTMapping(n.kind.GroupKind(), n.kind.Version)
 	switch {
 	case meta.IsNoMatchError(err):
 		return fmt.Errorf("the cluster has no %s of %s: %s", n.kind.Kind, n.kind.GroupVersion(), n.fix)
@@ -80,7 +80,7 @@ func (r *runner) checkNeed(ctx context.Context, n need) error {
 			Verb: n.verb, Group: resource.Group, Resource: resource.Resource, Namespace: r.namespace,
 		},
 	}}
-	switch err := r.kube.Create(ctx, review); {
+	switch err := r.Kube.Create(ctx, review); {
 	case err != nil:
 		return fmt.Errorf("asking for the right to %s %s: %w", n.verb, resource, err)
 	case !review.Status.Allowed:

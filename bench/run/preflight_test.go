@@ -58,7 +58,7 @@ func TestPreflightFindsWhatWouldEndTheRun(t *testing.T) {
 		want   []string
 	}{
 		"rights that the user lacks": {
-			func(r *runner) { r.kube = reviewed(t, "namespaces", "scaledobjects") },
+			func(r *runner) { r.Kube = reviewed(t, "namespaces", "scaledobjects") },
 			[]string{"you may not create namespaces", "you may not create scaledobjects.keda.sh in namespaces that"},
 		},
 		"a kind that the cluster lacks": {
@@ -76,7 +76,7 @@ func TestPreflightFindsWhatWouldEndTheRun(t *testing.T) {
 		},
 		"a broker that is elsewhere, and a right": {
 			func(r *runner) {
-				r.Scenario.Pulsar.ServiceURL, r.kube = "pulsar://127.0.0.1:1", reviewed(t, "functions")
+				r.Scenario.Pulsar.ServiceURL, r.Kube = "pulsar://127.0.0.1:1", reviewed(t, "functions")
 			},
 			[]string{"check pulsar.serviceURL", "you may not create functions.compute.functionmesh.io"},
 		},

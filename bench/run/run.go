@@ -24,7 +24,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
-// Config configures a run. Scenario, Schedule, Kube and Progress are required.
+// Config configures a run. Scenario, Schedule, Kube and Progress are required. The scenario passed its checks for the
+// run, see scenario.Scenario.CheckContenders and CheckPulsar.
 type Config struct {
 	// Scenario has contenders, unless Target is set.
 	Scenario scenario.Scenario
@@ -41,35 +42,18 @@ type Config struct {
 	Progress io.Writer
 }
 
-func (c Config) validate() error {
-	switch {
-	case c.Kube == nil || c.Progress == nil:
-		return errors.New("run.Config lacks Kube or Progress: set both")
-	case len(c.Scenario.Contenders) == 0 && c.Target == (Target{}):
-		return errors.New("run.Config.Scenario has no contenders: it must come from scenario.Decode")
-	case c.Scenario.Pulsar.AdminURL == "" || c.Scenario.Pulsar.ServiceURL == "":
-		return errors.New("the scenario lacks pulsar.adminURL or pulsar.serviceURL: set both, or run with --local")
-	}
-	return nil
-}
-
 // runner is a run.
 type runner struct {
 	Config
 
 	id, namespace string
-	kube          client.Client
 	admin         admin
-	schedule      load.Schedule
 	begun         time.Time
 }
 
 // Run measures all contenders and cleans up, also after an error and after ctx ends. If only the clean-up fails, the
 // result has its verdict. With a Target there is nothing to clean up.
 func Run(ctx context.Context, config Config) (result Result, err error) {
-	if err := config.validate(); err != nil {
-		return Result{}, err
-	}
 	r := newRunner(config)
 	if r.admin, err = config.Access.admin(config.Scenario.Pulsar.AdminURL); err != nil {
 		return Result{}, err
@@ -123,10 +107,7 @@ func newRunner(config Config) *runner {
 	id := make([]byte, bytes)
 	_, _ = rand.Read(id) // never fails
 	name := hex.EncodeToString(id)
-	return &runner{
-		Config: config, id: name, namespace: "pap-bench-" + name, kube: config.Kube, schedule: config.Schedule,
-		begun: time.Now(),
-	}
+	return &runner{Config: config, id: name, namespace: "pap-bench-" + name, begun: time.Now()}
 }
 
 func (r *runner) tell(format string, args ...any) {
@@ -135,7 +116,7 @@ func (r *runner) tell(format string, args ...any) {
 
 // due is the number of messages in the load.
 func (r *runner) due() (messages int64) {
-	for range r.schedule.Due() {
+	for range r.Schedule.Due() {
 		messages++
 	}
 	return messages
@@ -162,7 +143,7 @@ func (r *runner) createNamespace(ctx context.Context) error {
 			annotationAdmin: r.Scenario.Pulsar.AdminURL, annotationTopics: strings.Join(topics, " "),
 		},
 	}}
-	if err := r.kube.Create(ctx, namespace); err != nil {
+	if err := r.Kube.Create(ctx, namespace); err != nil {
 		return fmt.Errorf("creating namespace %s: %w", r.namespace, err)
 	}
 	return nil
@@ -187,8 +168,8 @@ func (r *runner) measureAll(ctx context.Context, pulsarClient pulsar.Client) ([]
 		if err == nil {
 			measured[i], err = r.measure(ctx, pulsarClient, e.subject())
 		}
-		if err == nil {
-			err = r.remove(ctx)
+		if err == nil { // the next one does not share the cluster
+			err = removeObjects(ctx, r.Kube, r.namespace)
 		}
 		if err != nil {
 			return nil, err
@@ -206,18 +187,13 @@ func (r *runner) each(ctx context.Context, do func(ctx context.Context, index in
 	return group.Wait()
 }
 
-// remove deletes a contender, so that the next one does not share the cluster.
-func (r *runner) remove(ctx context.Context) error {
-	return removeObjects(ctx, r.kube, r.namespace)
-}
-
 // clean deletes everything that was created, also after ctx ends, in limited time.
 func (r *runner) clean(ctx context.Context) error {
 	const limit = 5 * time.Minute
 	r.tell("cleaning up")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	if err := Clean(ctx, r.kube, r.namespace, r.Scenario.Pulsar.AdminURL, r.Access); err != nil {
+	if err := Clean(ctx, r.Kube, r.namespace, r.Scenario.Pulsar.AdminURL, r.Access); err != nil {
 		return fmt.Errorf("%w; clean up with kubectl pap bench clean", err)
 	}
 	return nil

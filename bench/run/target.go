@@ -38,7 +38,7 @@ var ErrNotConsumed = errors.New("the target does not consume the topic")
 // target returns the measured workload. It rejects a topic that the target does not consume.
 func (r *runner) target(ctx context.Context) (subject, error) {
 	t := r.Target
-	policy, err := t.policy(ctx, r.kube)
+	policy, err := t.policy(ctx, r.Kube)
 	if err != nil {
 		return subject{}, err
 	}
