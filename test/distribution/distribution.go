@@ -45,9 +45,9 @@ type Pulsar struct {
 	Version string
 	// Lib is the directory of the broker's jars.
 	Lib string
-	// InstanceJar is the java-instance.jar that starts a Java function instance, and Examples the jar of Pulsar's example
-	// functions. Both are empty if the distribution lacks them: Central has them only in a server tarball.
-	InstanceJar, Examples string
+	// InstanceJar is the java-instance.jar that starts a Java function instance. It is empty if the distribution lacks it:
+	// Central has it only in a server tarball.
+	InstanceJar string
 }
 
 // Versions lists the versions of Fetch, the default first.
@@ -90,7 +90,6 @@ func tarball(ctx context.Context, progress io.Writer) (Pulsar, error) {
 		Version:     Version,
 		Lib:         filepath.Join(root, "lib"),
 		InstanceJar: filepath.Join(root, "instances", "java-instance.jar"),
-		Examples:    filepath.Join(root, "examples", "api-examples.jar"),
 	}, nil
 }
 
