@@ -45,9 +45,6 @@ const (
 type Config struct {
 	// Version of Pulsar, one of Versions; empty is $PULSAR, else 4.0.8.
 	Version string
-	// Dir is the working directory with configuration, log and data, which Stop keeps. Empty is a temporary directory that
-	// Stop removes.
-	Dir string
 	// Progress gets the progress of a download and the start; nil for none.
 	Progress io.Writer
 	// Settings are added to standalone.conf and override its keys.
@@ -136,19 +133,14 @@ func workerTimedOut(log string) bool {
 		strings.Contains(log, "PulsarWorkerService.tryCreateNonPartitionedTopic")
 }
 
-// prepare creates the working directory and its configuration, and picks the ports.
+// prepare creates a temporary directory to work in and its configuration, and picks the ports.
 func (b *Broker) prepare() error {
 	free, err := proc.FreePorts(2)
 	if err != nil {
 		return err
 	}
 	b.ports = ports{service: free[0], admin: free[1]}
-	if b.config.Dir == "" {
-		b.dir, err = os.MkdirTemp("", "pulsar-autoscaler-broker-*")
-	} else {
-		b.dir, err = filepath.Abs(b.config.Dir)
-	}
-	if err != nil {
+	if b.dir, err = os.MkdirTemp("", "pulsar-autoscaler-broker-*"); err != nil {
 		return fmt.Errorf("making the broker's directory: %w", err)
 	}
 	for _, dir := range []string{"conf", "data", "tmp"} {
@@ -186,10 +178,10 @@ func (b *Broker) run(ctx context.Context) error {
 	return nil
 }
 
-// clean removes the working directory if it is a temporary one.
+// clean removes the directory, if there is one.
 func (b *Broker) clean() error {
 	b.client.CloseIdleConnections()
-	if b.config.Dir != "" || b.dir == "" {
+	if b.dir == "" {
 		return nil
 	}
 	if err := os.RemoveAll(b.dir); err != nil {

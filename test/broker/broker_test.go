@@ -193,9 +193,10 @@ func TestBrokerRestartsInOrderThenStopsWhilePausedAndLeavesNothing(t *testing.T)
 }
 
 func TestBrokerThatCannotStartSaysWhyAndLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
-	_, err := Start(t.Context(), Config{Dir: dir, Settings: map[string]string{"brokerServicePort": "none"}})
-	require.ErrorContains(t, err, "starting pulsar "+sharedBroker.Need(t).Version())
+	version, dir := sharedBroker.Need(t).Version(), t.TempDir()
+	t.Setenv("TMPDIR", dir) // of the broker's directory
+	_, err := Start(t.Context(), Config{Settings: map[string]string{"brokerServicePort": "none"}})
+	require.ErrorContains(t, err, "starting pulsar "+version)
 	require.ErrorContains(t, err, "brokerServicePort")
 	require.False(t, alive(t, dir))
 }
@@ -203,10 +204,11 @@ func TestBrokerThatCannotStartSaysWhyAndLeavesNothing(t *testing.T) {
 func TestBrokerEndsWithItsContext(t *testing.T) {
 	sharedBroker.Need(t)
 	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir) // of the broker's directory
 	ctx, cancel := context.WithCancel(t.Context())
 	ending := make(chan error, 1)
 	go func() {
-		_, err := Start(ctx, Config{Dir: dir})
+		_, err := Start(ctx, Config{})
 		ending <- err
 	}()
 	require.Eventually(t, func() bool { return alive(t, dir) }, 5*time.Minute, 20*time.Millisecond)
