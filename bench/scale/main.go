@@ -194,7 +194,7 @@ func (b bench) controllerManagerArgs() []string {
 func (b bench) measureAdapter(ctx context.Context, s *stage.Stage, sc *scene, r *row, group *errgroup.Group) error {
 	b.tell("starting the adapter with %d policies", r.Policies)
 	begun := time.Now()
-	if err := s.Adapter.Restart(ctx, s); err != nil {
+	if err := s.Adapter.Restart(ctx); err != nil {
 		return err
 	}
 	start, err := b.awaitReadings(ctx, s, s.Adapter, r.Policies)

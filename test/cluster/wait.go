@@ -73,6 +73,27 @@ func WaitReady(ctx context.Context, p *proc.Process, ready Condition) error {
 	return nil
 }
 
+// Program is a program that a test may restart.
+type Program struct {
+	*proc.Program
+
+	// Ready is when it works.
+	Ready Condition
+}
+
+// Restart starts the process, in place of a running one, and returns when it works. After an error it does not run.
+func (p Program) Restart(ctx context.Context) error {
+	p.Kill()
+	err := p.Launch()
+	if err == nil {
+		err = WaitReady(ctx, p.Process(), p.Ready)
+	}
+	if err != nil {
+		p.Kill()
+	}
+	return err
+}
+
 var errEnded = errors.New("the process has ended")
 
 // Answers reports whether a URL responds with 200, and its response.

@@ -90,7 +90,7 @@ func (s *scene) settle(t *testing.T) {
 	t.Helper()
 	for _, a := range s.adapters {
 		if a.Ended() != nil {
-			require.NoError(t, a.Restart(t.Context(), s.Stage))
+			require.NoError(t, a.Restart(t.Context()))
 		}
 	}
 	s.function.AwaitPolicy(t, "ready, with a capacity", func(p *v1alpha1.AutoscalingPolicy) bool {

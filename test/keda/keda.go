@@ -5,7 +5,6 @@ package keda
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
@@ -70,14 +70,10 @@ func Start(ctx context.Context, c *cluster.Cluster, config Config) (_ *KEDA, err
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(k.Operator.Launch(), k.MetricsServer.Launch())
-	if err == nil {
-		err = k.Operator.Wait(ctx)
-	}
-	if err == nil {
-		err = k.MetricsServer.Wait(ctx)
-	}
-	if err != nil {
+	starting, both := errgroup.WithContext(ctx)
+	starting.Go(func() error { return k.Operator.Restart(both) })
+	starting.Go(func() error { return k.MetricsServer.Restart(both) })
+	if err := starting.Wait(); err != nil {
 		k.Stop()
 		return nil, err
 	}
@@ -102,20 +98,20 @@ func prepare(ctx context.Context, c *cluster.Cluster, config Config) (*KEDA, err
 			c.Kubeconfig(),
 	}
 	k.Operator = &Program{
-		ready: operatorReady(port), MetricsURL: "http://" + local(port.metrics) + "/metrics",
-		Program: proc.NewProgram(lifetime, proc.Config{
+		MetricsURL: "http://" + local(port.metrics) + "/metrics",
+		Program: cluster.Program{Ready: operatorReady(port), Program: proc.NewProgram(lifetime, proc.Config{
 			Name: "keda-operator", Path: config.Binaries.Operator, Env: append(own, config.OperatorEnv...),
 			Args:    append(operatorFlags(port, serving.dir), config.OperatorFlags...),
 			LogPath: filepath.Join(c.Dir(), "logs", "keda-operator.log"),
-		}),
+		})},
 	}
 	k.MetricsServer = &Program{
-		ready: metricsServerReady(c), MetricsURL: "http://" + local(port.serverMetrics) + "/metrics",
-		Program: proc.NewProgram(lifetime, proc.Config{
+		MetricsURL: "http://" + local(port.serverMetrics) + "/metrics",
+		Program: cluster.Program{Ready: metricsServerReady(c), Program: proc.NewProgram(lifetime, proc.Config{
 			Name: service, Path: config.Binaries.MetricsServer, Env: own,
 			Args:    metricsServerFlags(c, port, serving),
 			LogPath: filepath.Join(c.Dir(), "logs", service+".log"),
-		}),
+		})},
 	}
 	return k, nil
 }
@@ -168,7 +164,7 @@ func local(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
 // metricsServerReady requests a metric of a missing ScaledObject through the aggregator. That it does not exist is a
 // response of the operator.
-func metricsServerReady(c *cluster.Cluster) func(ctx context.Context) (bool, string, error) {
+func metricsServerReady(c *cluster.Cluster) cluster.Condition {
 	return func(ctx context.Context) (bool, string, error) {
 		clientset, err := kubernetes.NewForConfig(c.RESTConfig())
 		if err != nil {

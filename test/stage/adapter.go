@@ -31,7 +31,8 @@ const logLines = 40
 // Adapter is the product as a process with its own user, with the permissions of deploy/rbac, behind the real
 // aggregator.
 type Adapter struct {
-	*proc.Program
+	// Program is ready also if the aggregator does not know it.
+	cluster.Program
 
 	flags, env []string
 	// URL is its address without the aggregator, and TLS the authority and the name of its certificate, as the aggregator
@@ -97,13 +98,18 @@ func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error
 }
 
 func (s *Stage) newAdapter(lifetime context.Context, name string, port int, flags, env []string) *Adapter {
-	return &Adapter{
-		flags: flags, env: env, URL: "https://127.0.0.1:" + strconv.Itoa(port),
+	a := &Adapter{flags: flags, env: env, URL: "https://127.0.0.1:" + strconv.Itoa(port)}
+	a.Program = cluster.Program{
 		Program: proc.NewProgram(lifetime, proc.Config{
 			Name: name, Path: s.built, Args: append(slices.Clone(flags), "--secure-port="+strconv.Itoa(port)),
 			LogPath: filepath.Join(s.dir, name+".log"), Env: env,
 		}),
+		Ready: func(ctx context.Context) (bool, string, error) {
+			_, err := s.Ask(ctx, a, "/readyz")
+			return err == nil, "", err
+		},
 	}
+	return a
 }
 
 // AddAdapter starts another replica of the adapter, with flags that override those of the first. It waits for the Lease
@@ -114,7 +120,7 @@ func (s *Stage) AddAdapter(ctx context.Context, name string, flags ...string) (*
 		return nil, err
 	}
 	a := s.newAdapter(ctx, name, port, append(slices.Clone(s.Adapter.flags), flags...), s.Adapter.env)
-	if err := a.Restart(ctx, s); err != nil {
+	if err := a.Restart(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -131,21 +137,6 @@ func (s *Stage) allAdapters() []*Adapter {
 		return nil
 	}
 	return append([]*Adapter{s.Adapter}, s.added...)
-}
-
-// Restart starts the process, also after its end, and returns when it is ready; the aggregator may not know it.
-func (a *Adapter) Restart(ctx context.Context, s *Stage) error {
-	if err := a.Launch(); err != nil {
-		return err
-	}
-	err := cluster.WaitReady(ctx, a.Process(), func(ctx context.Context) (bool, string, error) {
-		_, err := s.Ask(ctx, a, "/readyz")
-		return err == nil, "", err
-	})
-	if err != nil {
-		a.Kill()
-	}
-	return err
 }
 
 // Ask requests a path from an adapter as an administrator, without the aggregator.

@@ -39,7 +39,7 @@ type ScalerConfig struct {
 
 // Scaler is KEDA's external scaler as a process with its own user, with the permissions of deploy/scaler.
 type Scaler struct {
-	*proc.Program
+	cluster.Program
 
 	// Address is host:port, as in the metadata of triggers.
 	Address string
@@ -100,11 +100,14 @@ func (s *Stage) startScaler(ctx context.Context, name string, port int, config S
 	if config.Security == MutualTLS {
 		flags = append(flags, "--client-ca-file="+s.scalerCA.CAFile())
 	}
-	scaler := &Scaler{
-		Address: address(port), URL: "http://" + address(observed), security: config.Security,
+	scaler := &Scaler{Address: address(port), URL: "http://" + address(observed), security: config.Security}
+	scaler.Program = cluster.Program{
 		Program: proc.NewProgram(ctx, proc.Config{
 			Name: name, Path: s.scalerBuilt, Args: append(flags, config.Flags...), LogPath: filepath.Join(s.dir, name+".log"),
 		}),
+		Ready: func(ctx context.Context) (bool, string, error) {
+			return cluster.Answers(ctx, http.DefaultClient, scaler.URL+"/readyz")
+		},
 	}
 	return scaler, scaler.Restart(ctx)
 }
@@ -122,24 +125,6 @@ func (s *Stage) ClientCertificate(name string) (ca, cert, key []byte, err error)
 		*to, err = read, errors.Join(err, failed)
 	}
 	return ca, cert, key, err
-}
-
-// Restart starts the process, also after Kill or Stop, and returns when it is ready.
-func (a *Scaler) Restart(ctx context.Context) error {
-	a.Kill()
-	if err := a.Launch(); err != nil {
-		return err
-	}
-	err := cluster.WaitReady(ctx, a.Process(), a.Ready)
-	if err != nil {
-		a.Kill()
-	}
-	return err
-}
-
-// Ready returns whether the scaler is ready, and its response.
-func (a *Scaler) Ready(ctx context.Context) (ready bool, said string, err error) {
-	return cluster.Answers(ctx, http.DefaultClient, a.URL+"/readyz")
 }
 
 // LogTail returns the last lines of the scaler's log.
