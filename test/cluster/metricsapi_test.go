@@ -179,27 +179,6 @@ func TestAggregatorRefusesAMetricsServerWithAnotherCertificate(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestMetricsAPIMustBeWhole(t *testing.T) {
-	cases := map[string]struct {
-		api  MetricsAPI
-		says string
-	}{
-		"without a service":   {MetricsAPI{Namespace: "metrics", Port: 6443}, "both must be named"},
-		"without a namespace": {MetricsAPI{Service: "adapter", Port: 6443}, "both must be named"},
-		"without a port": {
-			MetricsAPI{Namespace: "metrics", Service: "adapter"},
-			"Port is 0: it must be between 1 and 65535",
-		},
-		"with a port off bounds": {MetricsAPI{Namespace: "metrics", Service: "adapter", Port: 65536}, "between 1 and 65535"},
-	}
-	for name, test := range cases {
-		t.Run(name, func(t *testing.T) {
-			_, _, err := (&Cluster{}).RegisterMetricsAPI(t.Context(), test.api)
-			require.ErrorContains(t, err, test.says)
-		})
-	}
-}
-
 func workers() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "test.pulsar-autoscaler.io", Version: "v1", Resource: "workers"}
 }

@@ -5,8 +5,6 @@ package load
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
@@ -43,18 +41,6 @@ type Config struct {
 	Token string
 }
 
-func (c Config) validate() error {
-	switch {
-	case c.ServiceURL == "":
-		return errors.New("load.Config.ServiceURL is empty: it must be the broker's, e.g. pulsar://127.0.0.1:6650")
-	case c.Topic == "":
-		return errors.New("load.Config.Topic is empty: it must name an existing topic")
-	case c.Batching != BatchingOff && c.Batching != BatchingOn:
-		return fmt.Errorf("load.Config.Batching is %d: it must be BatchingOff or BatchingOn", c.Batching)
-	}
-	return nil
-}
-
 func (c Config) messages() load.Messages {
 	m := load.Messages{Bytes: load.StampBytes, Batching: load.Batching{MaxMessages: 1}}
 	if c.Batching == BatchingOn {
@@ -72,9 +58,6 @@ type Publisher struct {
 
 // New connects to the broker.
 func New(config Config) (*Publisher, error) {
-	if err := config.validate(); err != nil {
-		return nil, err
-	}
 	client, err := broker.Connect(config.ServiceURL, config.Token)
 	if err != nil {
 		return nil, err

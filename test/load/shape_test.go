@@ -30,22 +30,3 @@ func TestShapesHaveTheirMessages(t *testing.T) {
 		})
 	}
 }
-
-func TestNewRefusesABadConfig(t *testing.T) {
-	good := Config{ServiceURL: "pulsar://127.0.0.1:1", Topic: "t"}
-	for name, test := range map[string]struct {
-		spoil func(*Config)
-		want  string
-	}{
-		"no broker":                   {func(c *Config) { c.ServiceURL = "" }, "ServiceURL is empty"},
-		"no topic":                    {func(c *Config) { c.Topic = "" }, "Topic is empty"},
-		"batching neither on nor off": {func(c *Config) { c.Batching = 2 }, "Batching is 2"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			config := good
-			test.spoil(&config)
-			_, err := New(config)
-			require.ErrorContains(t, err, test.want)
-		})
-	}
-}

@@ -6,8 +6,6 @@ package mesh
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -40,19 +38,6 @@ type Config struct {
 	StopTimeout time.Duration
 }
 
-func (c Config) validate() error {
-	switch {
-	case c.REST == nil:
-		return errors.New("mesh.Config.REST is nil: it must be the configuration of a client of the cluster")
-	case c.Runner == nil:
-		return errors.New("mesh.Config.Runner is nil: it must start replicas, e.g. replica.NewLight(nil)")
-	case c.RestartBackoff < 0 || c.StopTimeout < 0:
-		return fmt.Errorf("mesh.Config has RestartBackoff %s, StopTimeout %s: neither may be negative", c.RestartBackoff,
-			c.StopTimeout)
-	}
-	return nil
-}
-
 // Operator replaces Function Mesh and the nodes of the cluster. Its methods may be called from any goroutine.
 type Operator struct {
 	pods   *pods.Runner
@@ -63,9 +48,6 @@ type Operator struct {
 
 // NewOperator returns an operator; Run runs it.
 func NewOperator(config Config) (*Operator, error) {
-	if err := config.validate(); err != nil {
-		return nil, err
-	}
 	replicas := &instances{runner: config.Runner}
 	runner, err := pods.New(pods.Config{
 		REST: config.REST, Find: replicas.find, Backoff: config.RestartBackoff,

@@ -42,18 +42,6 @@ type Config struct {
 	Isolate func(*syscall.SysProcAttr)
 }
 
-func (c Config) validate() error {
-	switch {
-	case c.Name == "":
-		return errors.New("proc.Config.Name is empty: it must name the process, e.g. \"etcd\"")
-	case c.Path == "":
-		return fmt.Errorf("proc.Config.Path of %s is empty: it must name the executable", c.Name)
-	case c.Grace < 0:
-		return fmt.Errorf("proc.Config.Grace of %s is %s: it must be 0 (5s) or more", c.Name, c.Grace)
-	}
-	return nil
-}
-
 // Process is a started child. Its methods may be called from any goroutine, also after it has exited.
 type Process struct {
 	config Config
@@ -71,9 +59,6 @@ type Process struct {
 // Start runs the child in its own process group, with stdin empty. When ctx ends the child is stopped as by Stop, so
 // ctx must live as long as the child. After an error nothing runs.
 func Start(ctx context.Context, config Config) (*Process, error) {
-	if err := config.validate(); err != nil {
-		return nil, err
-	}
 	if config.Grace == 0 {
 		config.Grace = defaultGrace
 	}

@@ -245,13 +245,6 @@ func TestStartRefuses(t *testing.T) {
 		config Config
 		says   string
 	}{
-		"a process without a name": {t.Context(), Config{Path: os.Args[0]}, "Name is empty"},
-		"a process without a path": {t.Context(), Config{Name: "etcd"}, "Path of etcd is empty"},
-		"a negative grace": {
-			t.Context(),
-			Config{Name: "etcd", Path: "etcd", Grace: -1},
-			"Grace of etcd is -1ns: it must be 0",
-		},
 		"an executable that is absent": {
 			t.Context(),
 			Config{Name: "etcd", Path: "/nowhere/etcd"},
