@@ -95,7 +95,7 @@ func stats(function string, c Counts, full bool) []byte {
 
 // Serve serves on a free port until ctx ends, and returns the URL. It compresses all responses, as Pulsar does.
 func (p Pulsar) Serve(ctx context.Context) (url string) {
-	compressed, _ := gzhttp.NewWrapper(gzhttp.MinSize(0), gzhttp.CompressionLevel(gzip.BestSpeed)) // both are in their bounds
+	compressed, _ := gzhttp.NewWrapper(gzhttp.MinSize(0), gzhttp.CompressionLevel(gzip.BestSpeed)) // both are valid
 	return Serve(ctx, compressed(p))
 }
 

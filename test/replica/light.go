@@ -38,8 +38,8 @@ func NewLight(completed func(Completion)) *Light {
 	return &Light{completed: completed, clients: map[connection]pulsar.Client{}}
 }
 
-// NewLightBehind is NewLight with replicas that call the same downstream for each message, such as a database, within the
-// service time. All replicas together get at most as many responses per second as it has tokens.
+// NewLightBehind is NewLight with replicas that call the same downstream for each message, such as a database, within
+// the service time. All replicas together get at most as many responses per second as it has tokens.
 func NewLightBehind(downstream *rate.Limiter, completed func(Completion)) *Light {
 	l := NewLight(completed)
 	l.downstream = downstream
