@@ -80,6 +80,39 @@ func TestAManualReductionIsReverted(t *testing.T) {
 	require.GreaterOrEqual(t, decided[6], int32(3))
 }
 
+// TestAManualRaiseFromZeroIsHeld: zero replicas before are not the same as nothing known before.
+func TestAManualRaiseFromZeroIsHeld(t *testing.T) {
+	first := policy.State{Capacity: learned(100), Arrivals: arrivals(0)}
+	_, state := policy.Decide(idle(0, 0), first)
+	decision, state := policy.Decide(idle(5, 10), state)
+	require.Equal(t, int32(5), decision.Replicas)
+	require.Equal(t, policy.HoldStabilizing, decision.Hold.Reason)
+	decision, _ = policy.Decide(idle(5, 120), state)
+	require.Equal(t, int32(1), decision.Replicas, "then the need counts")
+
+	decision, _ = policy.Decide(idle(5, 0), first)
+	require.Equal(t, int32(1), decision.Replicas, "it is unknown how many there were before")
+}
+
+// TestAWakeIsNoManualRaise: the autoscaler writes what was decided, and KEDA activates one replica by itself.
+func TestAWakeIsNoManualRaise(t *testing.T) {
+	waking := idle(0, 0)
+	waking.Reading.Ready, waking.Reading.Total = backlog.Known(10_000), backlog.Known(10_000)
+	first := policy.State{Capacity: learned(100), Arrivals: arrivals(0)}
+	decision, state := policy.Decide(waking, first)
+	require.Greater(t, decision.Replicas, int32(2))
+	_, state = policy.Decide(idle(decision.Replicas, 10), state)
+	needed := state.Recommendations
+	require.Zero(t, needed[len(needed)-1].Replicas, "they do not count as needed")
+
+	_, state = policy.Decide(idle(0, 0), first)
+	_, state = policy.Decide(idle(1, 10), state)
+	for second := 20; second <= 310; second += 10 {
+		decision, state = policy.Decide(idle(1, second), state)
+	}
+	require.Equal(t, int32(0), decision.Replicas, "it is removed after the cooldown period")
+}
+
 func TestTheCooldownPeriodIsThePolicys(t *testing.T) {
 	for name, test := range map[string]struct {
 		seconds int32

@@ -146,8 +146,9 @@ func (d Decided) or(current int32) int32 {
 // manualScale is the current number if another writer raised it, 0 otherwise. It is held for a stabilization window, as
 // if it had been needed. A lowered number is not held: missing replicas are added again.
 func (s State) manualScale(in Input) int32 {
-	before := s.Start.Replicas
-	if in.Spec.Mode == v1alpha1.ModeRecommend || before == 0 || in.CurrentReplicas <= max(before, s.Decided.Replicas) {
+	before, unread := s.Start.Replicas, s.ReadAt.IsZero()
+	if in.Spec.Mode == v1alpha1.ModeRecommend || before == 0 && unread ||
+		in.CurrentReplicas <= max(before, s.Decided.Replicas) {
 		return 0
 	}
 	return in.CurrentReplicas
