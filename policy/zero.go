@@ -149,8 +149,10 @@ func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 		return "no backlog = 0"
 	case replicas == 0 || in.CurrentReplicas > 0:
 		return ""
-	case ready < 1 && in.Reading.Unconfirmed < 1:
+	case ready < 1 && in.Reading.Unconfirmed < 1 && in.Reading.Coverage.Lacks(backlog.ErrSubscriptionNotFound):
 		return "woken from zero: a topic lacks the subscription = 1"
+	case ready < 1 && in.Reading.Unconfirmed < 1:
+		return "" // a wake that the autoscaler has not followed
 	case ready < 1:
 		return fmt.Sprintf("woken from zero: %s unconfirmed backlog = %d", short(in.Reading.Unconfirmed), replicas)
 	default:

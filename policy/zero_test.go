@@ -263,6 +263,19 @@ func TestDecisionsAboutZeroAreExplained(t *testing.T) {
 	}
 }
 
+// A wake that the autoscaler has not followed stays decided after its backlog is gone.
+func TestOnlyALostSubscriptionIsNamedAsOne(t *testing.T) {
+	state := policy.State{Capacity: learned(100), Arrivals: arrivals(0), Decided: decided(0, 3)}
+	decision, _ := policy.Decide(idle(0, 10), state)
+	require.Equal(t, int32(3), decision.Replicas)
+	require.NotContains(t, decision.Equation, "lacks")
+
+	in := idle(0, 10)
+	in.Reading = fixture.Partial(in.Reading, backlog.ErrSubscriptionNotFound)
+	decision, _ = policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(0)})
+	require.Equal(t, "woken from zero: a topic lacks the subscription = 1", decision.Equation)
+}
+
 func TestAWakeInVainDoublesThePauseBeforeTheNext(t *testing.T) {
 	pauses, state := wakesInVain(policy.State{}, 9)
 	require.Equal(t, []time.Duration{
