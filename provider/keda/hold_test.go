@@ -151,6 +151,9 @@ func TestRunningReplicasAreHeldBeforeTheFirstSample(t *testing.T) {
 			require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
 			require.Equal(t, test.value, got.GetMetricValueFloat())
 			require.Equal(t, test.code == held, is.GetResult())
+			if test.code != held {
+				require.Zero(t, s.evaluator.last.held(), "an error is served")
+			}
 		})
 	}
 }

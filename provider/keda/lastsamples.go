@@ -122,6 +122,7 @@ func (l *lastSamples) resolve(t Trigger, found Sample, err error, now time.Time)
 		last.misconfiguredSince = now
 	}
 	if unanswered && !found.Active {
+		last.state = unseen
 		l.keep(key, last, now)
 		return resolved{err: err}
 	}
