@@ -53,7 +53,7 @@ func TestDesiredReplicas(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := newTestProvider(t, Config{Policies: fakePolicies{"orders": decidedPolicy(tt.change)}})
+			c := newTestProvider(Config{Policies: fakePolicies{"orders": decidedPolicy(tt.change)}})
 			value, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), served.MetricDesiredReplicas),
 				labels.Everything())
 			require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 					change(p)
 				}
 			})
-			c := newTestProvider(t, Config{Policies: fakePolicies{"orders": p}, DecisionMaker: fakeDecisionMaker{dead: tt.dead}})
+			c := newTestProvider(Config{Policies: fakePolicies{"orders": p}, DecisionMaker: fakeDecisionMaker{dead: tt.dead}})
 			_, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), served.MetricDesiredReplicas),
 				labels.Everything())
 			requireStatus(t, err, 503, tt.want)

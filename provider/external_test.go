@@ -69,8 +69,8 @@ func TestExternalMetricsAreTheSameNumbers(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := newTestProvider(t, Config{}).External()
-			list, err := e.GetExternalMetric(t.Context(), "shop", selecting(t, tt.selector),
+			c := newTestProvider(Config{})
+			list, err := c.GetExternalMetric(t.Context(), "shop", selecting(t, tt.selector),
 				cma.ExternalMetricInfo{Metric: tt.metric})
 			require.NoError(t, err)
 			require.Len(t, list.Items, 1)
@@ -130,8 +130,8 @@ func TestExternalMetricsReportProblems(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := newTestProvider(t, Config{Signals: tt.signals}).External()
-			_, err := e.GetExternalMetric(t.Context(), "shop", selecting(t, tt.selector),
+			c := newTestProvider(Config{Signals: tt.signals})
+			_, err := c.GetExternalMetric(t.Context(), "shop", selecting(t, tt.selector),
 				cma.ExternalMetricInfo{Metric: tt.metric})
 			requireStatus(t, err, tt.code, tt.text)
 		})
@@ -139,7 +139,7 @@ func TestExternalMetricsReportProblems(t *testing.T) {
 }
 
 func TestTheListOfExternalMetricsIsConstantAndInLowerCase(t *testing.T) {
-	listed := newTestProvider(t, Config{Policies: fakePolicies{}}).External().ListAllExternalMetrics()
+	listed := newTestProvider(Config{Policies: fakePolicies{}}).ListAllExternalMetrics()
 	require.Len(t, listed, len(servedMetrics()))
 	for _, m := range listed {
 		require.Equal(t, strings.ToLower(m.Metric), m.Metric, "a HorizontalPodAutoscaler asks in lower case")
@@ -165,7 +165,7 @@ func externalAPI(t *testing.T, metrics cma.ExternalMetricsProvider) http.Handler
 }
 
 func TestTheAutoscalersClientReadsExternalMetrics(t *testing.T) {
-	server := httptest.NewServer(externalAPI(t, newTestProvider(t, Config{}).External()))
+	server := httptest.NewServer(externalAPI(t, newTestProvider(Config{})))
 	t.Cleanup(server.Close)
 	client, err := metricsclient.NewForConfig(&rest.Config{Host: server.URL})
 	require.NoError(t, err)

@@ -110,8 +110,7 @@ func decidedPolicy(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.Autoscali
 }
 
 // newTestProvider completes the config: policy and Function "orders" exist and everything is known.
-func newTestProvider(t testing.TB, config Config) *CustomMetrics {
-	t.Helper()
+func newTestProvider(config Config) *CustomMetrics {
 	if config.Policies == nil {
 		config.Policies = fakePolicies{"orders": decidedPolicy(nil)}
 	}
@@ -132,9 +131,7 @@ func newTestProvider(t testing.TB, config Config) *CustomMetrics {
 	if config.Registerer == nil {
 		config.Registerer = prometheus.NewRegistry()
 	}
-	provider, err := New(config)
-	require.NoError(t, err)
-	return provider
+	return New(config)
 }
 
 func functions() schema.GroupResource {
@@ -161,9 +158,4 @@ func requireStatus(t testing.TB, err error, code int32, text string) {
 	require.Nil(t, status.ErrStatus.Details)
 	_, waits := apierrors.SuggestsClientDelay(err)
 	require.False(t, waits)
-}
-
-func TestNewNamesMissingFields(t *testing.T) {
-	_, err := New(Config{})
-	require.EqualError(t, err, "provider: Policies, Signals, DecisionMaker, Now and Registerer must be set")
 }

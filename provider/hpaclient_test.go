@@ -65,7 +65,7 @@ func hpaClient(t *testing.T, config Config, version schema.GroupVersion) (metric
 	*atomic.Int32,
 ) {
 	t.Helper()
-	handler, requests := metricsAPI(t, newTestProvider(t, config)), &atomic.Int32{}
+	handler, requests := metricsAPI(t, newTestProvider(config)), &atomic.Int32{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		handler.ServeHTTP(w, r)

@@ -5,7 +5,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -55,7 +54,7 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// CustomMetrics serves custom metrics. It is safe for concurrent use.
+// CustomMetrics serves custom and external metrics, the same numbers. It is safe for concurrent use.
 type CustomMetrics struct {
 	config   Config
 	requests *response.Metrics
@@ -64,12 +63,8 @@ type CustomMetrics struct {
 	limiter  *response.Limiter
 }
 
-// New validates the configuration and registers the metrics.
-func New(config Config) (*CustomMetrics, error) {
-	if config.Policies == nil || config.Signals == nil || config.DecisionMaker == nil ||
-		config.Now == nil || config.Registerer == nil {
-		return nil, errors.New("provider: Policies, Signals, DecisionMaker, Now and Registerer must be set")
-	}
+// New registers the metrics.
+func New(config Config) *CustomMetrics {
 	requests := response.NewMetrics(config.Registerer, response.MetricsConfig{
 		Subsystem:    "provider",
 		RequestsHelp: "Requests for custom and external metrics, by result.",
@@ -89,7 +84,7 @@ func New(config Config) (*CustomMetrics, error) {
 	for _, kind := range describedKinds() {
 		c.kinds[kind.resource] = kind
 	}
-	return c, nil
+	return c
 }
 
 // GetMetricByName returns one metric of one object, or a *StatusError of statusError.

@@ -58,7 +58,7 @@ func TestSignals(t *testing.T) {
 	for metric, tt := range tests {
 		for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), functions(), sinks()} {
 			t.Run(metric+" of "+resource.String(), func(t *testing.T) {
-				value, err := newTestProvider(t, Config{}).GetMetricByName(t.Context(), orders(), info(resource, metric), nil)
+				value, err := newTestProvider(Config{}).GetMetricByName(t.Context(), orders(), info(resource, metric), nil)
 				require.NoError(t, err)
 				require.Equal(t, tt.want, value.Value.String())
 				require.Equal(t, metric, value.Metric.Name)
@@ -146,7 +146,7 @@ func TestRefusals(t *testing.T) {
 			}
 			selector, err := labels.Parse(tt.selector)
 			require.NoError(t, err)
-			value, err := newTestProvider(t, Config{Signals: tt.signals}).GetMetricByName(t.Context(), tt.name,
+			value, err := newTestProvider(Config{Signals: tt.signals}).GetMetricByName(t.Context(), tt.name,
 				info(tt.resource, tt.metric), selector)
 			require.Nil(t, value)
 			requireStatus(t, err, tt.code, tt.text)
@@ -157,7 +157,7 @@ func TestRefusals(t *testing.T) {
 func TestASelectorThatMatchesNoLabelsIsEchoed(t *testing.T) {
 	selector, err := labels.Parse("!topic")
 	require.NoError(t, err)
-	value, err := newTestProvider(t, Config{}).GetMetricByName(t.Context(), orders(),
+	value, err := newTestProvider(Config{}).GetMetricByName(t.Context(), orders(),
 		info(functions(), "pulsar_function_consumers"), selector)
 	require.NoError(t, err)
 	require.Equal(t, "topic", value.Metric.Selector.MatchExpressions[0].Key)
@@ -188,7 +188,7 @@ func TestBySelector(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := newTestProvider(t, Config{Lister: tt.lister})
+			c := newTestProvider(Config{Lister: tt.lister})
 			list, err := c.GetMetricBySelector(t.Context(), "shop", labels.Everything(), info(functions(), metric), nil)
 			if tt.code != 0 {
 				requireStatus(t, err, tt.code, tt.text)
@@ -211,7 +211,7 @@ func (brokenLister) Names(schema.GroupResource, string, labels.Selector) ([]stri
 }
 
 func TestTheListOfMetricsIsConstantAndItsNamesFitAURL(t *testing.T) {
-	all := newTestProvider(t, Config{}).ListAllMetrics()
+	all := newTestProvider(Config{}).ListAllMetrics()
 	require.Len(t, all, 5*len(servedMetrics())-4, "the decision is the policy's alone")
 	seen := map[string]bool{}
 	for _, one := range all {
@@ -227,7 +227,7 @@ func TestTheListOfMetricsIsConstantAndItsNamesFitAURL(t *testing.T) {
 
 func TestRequestsAreCountedByResult(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	c := newTestProvider(t, Config{Registerer: registry})
+	c := newTestProvider(Config{Registerer: registry})
 	for _, metric := range []string{"pulsar_function_consumers", "pulsar_function_consumers", "pulsar_function_luck"} {
 		_, _ = c.GetMetricByName(t.Context(), orders(), info(functions(), metric), nil)
 	}
@@ -250,7 +250,7 @@ pulsar_autoscaler_provider_requests_total{result="unsupported"} 0
 }
 
 func BenchmarkGetMetricByName(b *testing.B) {
-	c := newTestProvider(b, Config{})
+	c := newTestProvider(Config{})
 	for _, metric := range []string{served.MetricDesiredReplicas, "pulsar_function_publish_rate"} {
 		b.Run(metric, func(b *testing.B) {
 			b.ReportAllocs()

@@ -76,13 +76,10 @@ func newAdapter(ctx context.Context, o *Options, registry program.Registry) (*ad
 		return nil, err
 	}
 	worker.Worker, a.reconciling = a.pulsar.Worker, parts.Alive
-	answering, err := provider.New(provider.Config{
+	answering := provider.New(provider.Config{
 		Policies: parts.Policies, Signals: parts.Signals, DecisionMaker: parts.DecisionMaker, Lister: parts.Objects,
 		Now: time.Now, Registerer: registry,
 	})
-	if err != nil {
-		return nil, err
-	}
 	certificate, err := setupCertificate(o, a.manager, o.ServiceKey(lease.Namespace), a.readyChecks())
 	if err != nil {
 		return nil, err
@@ -92,7 +89,7 @@ func newAdapter(ctx context.Context, o *Options, registry program.Registry) (*ad
 		Certificate: certificate, Ready: a.readyChecks(), Live: a.liveChecks(),
 	}
 	if o.ExternalMetrics {
-		config.External = answering.External()
+		config.External = answering
 	}
 	a.server, err = newServer(config)
 	return a, err

@@ -95,7 +95,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 		return err
 	}
 	worker.Worker = s.pulsar.Worker
-	s.server, err = keda.New(keda.Config{
+	s.server = keda.New(keda.Config{
 		Policies: s.reading.Policies, DecisionMaker: s.reading.DecisionMaker,
 		Signals:       signals{read: s.reading.Signals, places: places{own: p.PulsarAdminURL, named: named}},
 		ScaledObjects: s.reading.ScaledObjects,
@@ -103,7 +103,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 		MaxStreamsPerNamespace: s.options.MaxStreamsPerNamespace,
 		Logger:                 s.logger, Registerer: s.registry,
 	})
-	return err
+	return nil
 }
 
 // listen opens the ports, so that an occupied one fails at once.

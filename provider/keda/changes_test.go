@@ -110,7 +110,7 @@ func BenchmarkRefreshAfterATopicChanged(b *testing.B) {
 	for _, strategy := range []v1alpha1.StrategyType{v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyUtilization} {
 		b.Run(string(strategy), func(b *testing.B) {
 			env := newEnvironment()
-			s := env.server(b)
+			s := env.server()
 			for i := range 10_000 {
 				subject := Subject{Namespace: inNamespace, Target: Target{"Function", fmt.Sprint("function-", i)}}
 				object := types.NamespacedName{Namespace: inNamespace, Name: subject.Target.Name}
@@ -132,7 +132,7 @@ func BenchmarkRefreshAfterATopicChanged(b *testing.B) {
 func BenchmarkRefreshOfPolicies(b *testing.B) {
 	const streams = 10_000
 	env := newEnvironment()
-	s := env.server(b)
+	s := env.server()
 	for i := range streams {
 		subject := Subject{Namespace: inNamespace, Policy: fmt.Sprint("policy-", i)}
 		env.policies[types.NamespacedName{Namespace: inNamespace, Name: subject.Policy}] = decidedPolicy(3, env.now)

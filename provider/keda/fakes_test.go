@@ -7,12 +7,10 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"testing"
 	"time"
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -131,12 +129,7 @@ func (env *environment) config() Config {
 	}
 }
 
-func (env *environment) server(t testing.TB) *Server {
-	t.Helper()
-	server, err := New(env.config())
-	require.NoError(t, err)
-	return server
-}
+func (env *environment) server() *Server { return New(env.config()) }
 
 const (
 	inNamespace = "media"

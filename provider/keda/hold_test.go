@@ -55,7 +55,7 @@ func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := newEnvironment()
-			s := env.server(t)
+			s := env.server()
 			env.readings[topicSubject()] = test.last
 			of := ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "100")
 			_, err := value(t, s, of)
@@ -87,7 +87,7 @@ func TestAPartOfTheTopicsNeverLowersReplicas(t *testing.T) {
 		for _, threshold := range []string{"messagesPerReplica", "messagesPerSecondPerReplica"} {
 			t.Run(name+", "+threshold, func(t *testing.T) {
 				env := newEnvironment()
-				s := env.server(t)
+				s := env.server()
 				env.readings[topicSubject()] = fixture.Partial(reading(noon()), backlog.ErrForbidden)
 				if test.replicas != nil {
 					env.replicas[scaledObject()] = *test.replicas
@@ -132,7 +132,7 @@ func TestRunningReplicasAreHeldBeforeTheFirstSample(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := newEnvironment()
-			s := env.server(t)
+			s := env.server()
 			env.unread = test.unread
 			if test.replicas != nil {
 				env.replicas[scaledObject()] = *test.replicas
@@ -161,7 +161,7 @@ func TestRunningReplicasAreHeldBeforeTheFirstSample(t *testing.T) {
 // TestReplicasStayForAsLongAsAPolicyIsPaused: on an error KEDA would scale to zero once it is held no longer.
 func TestReplicasStayForAsLongAsAPolicyIsPaused(t *testing.T) {
 	env := newEnvironment()
-	s := env.server(t)
+	s := env.server()
 	of := ref("policy", "resize")
 	paused := decidedPolicy(0, env.now)
 	paused.Status.DesiredReplicas, paused.Status.Decision = nil, nil
@@ -180,7 +180,7 @@ func TestReplicasStayForAsLongAsAPolicyIsPaused(t *testing.T) {
 		require.Equal(t, replicas > 0, is.GetResult())
 	}
 	delete(env.replicas, scaledObject())
-	s = env.server(t)
+	s = env.server()
 	_, err := value(t, s, of)
 	require.Equal(t, codes.Unavailable, status.Code(statusError(err)), "the replicas are unknown")
 }
@@ -209,7 +209,7 @@ func TestASampleIsHeldForTwoMinutesAfterAMistake(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := newEnvironment()
-			s := env.server(t)
+			s := env.server()
 			env.policies[policyKey()] = decidedPolicy(3, env.now)
 			env.readings[topicSubject()] = reading(env.now)
 			of := ref(test.trigger...)
@@ -248,7 +248,7 @@ func TestASampleIsHeldForTwoMinutesAfterAMistake(t *testing.T) {
 
 func TestAMistakeBetweenOutagesDoesNotEndTheHold(t *testing.T) {
 	env := newEnvironment()
-	s := env.server(t)
+	s := env.server()
 	env.readings[topicSubject()] = reading(env.now)
 	of := ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "100")
 	_, err := value(t, s, of)
@@ -272,7 +272,7 @@ func (d agedError) Since() time.Time { return d.since }
 
 func TestADeadDecisionMakerIsAsOldAsItsLease(t *testing.T) {
 	env := newEnvironment()
-	s := env.server(t)
+	s := env.server()
 	env.policies[policyKey()] = decidedPolicy(3, env.now)
 	of := ref("policy", "resize")
 	env.dead = agedError{errors.New("no decision maker"), env.now.Add(-59 * time.Minute)}
@@ -301,7 +301,7 @@ func TestAnOldDecisionNeverLowersReplicas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := newEnvironment()
-			s := env.server(t) // just started
+			s := env.server() // just started
 			env.policies[policyKey()] = decidedPolicy(test.decided, env.now)
 			env.dead = agedError{errors.New("no decision since noon: it hangs"), env.now.Add(-time.Minute)}
 			if test.replicas != nil {

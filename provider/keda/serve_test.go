@@ -44,8 +44,7 @@ func serve(t *testing.T, change func(c *ServeConfig)) *servedScaler {
 	config := env.config()
 	registry := prometheus.NewRegistry()
 	config.Registerer, config.Now = registry, time.Now
-	server, err := New(config)
-	require.NoError(t, err)
+	server := New(config)
 	var listen net.ListenConfig
 	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -260,7 +259,7 @@ func TestServeConfigIsChecked(t *testing.T) {
 			defer func() { require.NoError(t, listener.Close()) }()
 			env := newEnvironment()
 			config := ServeConfig{
-				Server: env.server(t), Listener: listener, Ready: func() error { return nil },
+				Server: env.server(), Listener: listener, Ready: func() error { return nil },
 				Logger: env.config().Logger,
 			}
 			test.change(&config)

@@ -38,24 +38,6 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// Bounds of Config.HoldFor.
-const leastHoldFor, mostHoldFor = time.Minute, 24 * time.Hour
-
-func (config Config) check() error {
-	switch {
-	case config.Policies == nil || config.DecisionMaker == nil || config.Signals == nil || config.ScaledObjects == nil:
-		return errors.New("keda: Policies, DecisionMaker, Signals and ScaledObjects must be set")
-	case config.Now == nil || config.Logger == nil || config.Registerer == nil:
-		return errors.New("keda: Now, Logger and Registerer must be set")
-	case config.HoldFor < leastHoldFor || config.HoldFor > mostHoldFor:
-		return fmt.Errorf("keda: HoldFor is %s, must be from %s to %s", config.HoldFor, leastHoldFor, mostHoldFor)
-	case config.MaxStreamsPerNamespace < 1 || config.MaxStreamsPerNamespace > MaxStreams:
-		return fmt.Errorf("keda: MaxStreamsPerNamespace is %d, must be from 1 to %d", config.MaxStreamsPerNamespace,
-			MaxStreams)
-	}
-	return nil
-}
-
 // Server serves KEDA from the cache. It is safe for concurrent use. Serve runs it.
 type Server struct {
 	pb.UnimplementedExternalScalerServer
@@ -70,18 +52,15 @@ type Server struct {
 	connectionAge time.Duration
 }
 
-// New validates the configuration and registers the metrics.
-func New(config Config) (*Server, error) {
-	if err := config.check(); err != nil {
-		return nil, err
-	}
+// New registers the metrics.
+func New(config Config) *Server {
 	last := newLastSamples(config.HoldFor, maxTriggers, config.Now)
 	config.Registerer.MustRegister(newTriggerSeries(last, config.Signals))
 	return &Server{
 		evaluator: &evaluator{config: config, last: last}, now: config.Now, logger: config.Logger,
 		watches: newWatches(config.MaxStreamsPerNamespace), queue: newChangeQueue(),
 		metrics: newMetrics(config.Registerer, last.held),
-	}, nil
+	}
 }
 
 // IsActive returns whether the trigger needs at least one replica.

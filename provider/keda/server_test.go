@@ -16,28 +16,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
-func TestConfigIsChecked(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(c *Config)
-		says   string
-	}{
-		"sources of observed must be there": {func(c *Config) { c.ScaledObjects = nil }, "ScaledObjects must be set"},
-		"a logger must be there":            {func(c *Config) { c.Logger = nil }, "Logger and Registerer must be set"},
-		"nothing is held for a second": {
-			func(c *Config) { c.HoldFor = time.Second },
-			"HoldFor is 1s, must be from 1m0s to 24h0m0s",
-		},
-		"nothing is held for a week": {func(c *Config) { c.HoldFor = 168 * time.Hour }, "HoldFor is 168h0m0s"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			config := newEnvironment().config()
-			test.change(&config)
-			_, err := New(config)
-			require.ErrorContains(t, err, test.says)
-		})
-	}
-}
-
 // value requests the metric of the trigger as KEDA does: by the name that GetMetricSpec returned.
 func value(t *testing.T, s *Server, of *pb.ScaledObjectRef) (*pb.MetricValue, error) {
 	t.Helper()
@@ -56,7 +34,7 @@ func value(t *testing.T, s *Server, of *pb.ScaledObjectRef) (*pb.MetricValue, er
 
 func TestAnswersAreWholeNumbersAndFractions(t *testing.T) {
 	env := newEnvironment()
-	s := env.server(t)
+	s := env.server()
 	r := reading(env.now)
 	r.PublishRate = backlog.Known(0.25)
 	env.readings[topicSubject()] = r
@@ -73,7 +51,7 @@ func TestAnswersAreWholeNumbersAndFractions(t *testing.T) {
 }
 
 func TestWrongMetadataIsReported(t *testing.T) {
-	s := newEnvironment().server(t)
+	s := newEnvironment().server()
 	wrong := ref("polcy", "resize")
 	spec, err := s.GetMetricSpec(t.Context(), wrong)
 	require.NoError(t, err, "KEDA would log an error of this call and no more")
@@ -96,7 +74,7 @@ func TestWrongMetadataIsReported(t *testing.T) {
 func TestAnotherMetricIsNotServed(t *testing.T) {
 	env := newEnvironment()
 	env.policies[policyKey()] = decidedPolicy(3, env.now)
-	_, err := env.server(t).GetMetrics(t.Context(),
+	_, err := env.server().GetMetrics(t.Context(),
 		&pb.GetMetricsRequest{ScaledObjectRef: ref("policy", "resize"), MetricName: "s0-pulsar-desired-replicas"})
 	require.Equal(t, codes.InvalidArgument, status.Code(statusError(err)))
 	require.ErrorContains(t, err, `no metric "s0-pulsar-desired-replicas": this trigger has pulsar-desired-replicas`)
@@ -104,7 +82,7 @@ func TestAnotherMetricIsNotServed(t *testing.T) {
 
 func TestTheLastAnswerIsHeld(t *testing.T) {
 	env := newEnvironment()
-	s := env.server(t)
+	s := env.server()
 	env.readings[topicSubject()] = reading(env.now)
 	of := ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "100")
 	ask := func() (float64, error) {
@@ -163,7 +141,7 @@ func TestADecisionIsHeldByItsStatus(t *testing.T) {
 	of := ref("policy", "resize")
 	began := env.now.Add(-59 * time.Minute)
 	env.policies[policyKey()] = heldPolicy(decidedPolicy(7, began), began)
-	s := env.server(t) // just started, without an earlier time
+	s := env.server() // just started, without an earlier time
 	got, err := value(t, s, of)
 	require.NoError(t, err)
 	require.Equal(t, 7.0, got.GetMetricValueFloat())
@@ -179,7 +157,7 @@ func TestADecisionIsHeldWithoutADecisionMaker(t *testing.T) {
 	env := newEnvironment()
 	of := ref("policy", "resize")
 	env.policies[policyKey()] = decidedPolicy(7, env.now)
-	s := env.server(t)
+	s := env.server()
 	env.dead = errBrokerDown
 	for range 60 {
 		got, err := value(t, s, of)
@@ -196,7 +174,7 @@ func TestADecisionIsHeldWithoutADecisionMaker(t *testing.T) {
 
 func TestTheSpecDoesNotFailOnceItWorked(t *testing.T) {
 	env := newEnvironment()
-	s := env.server(t)
+	s := env.server()
 	of := ref("policy", "resize", "strategy", "BacklogPerReplica")
 	_, err := s.GetMetricSpec(t.Context(), of)
 	require.Equal(t, codes.NotFound, status.Code(statusError(err)), "the threshold is unknown")
@@ -218,7 +196,7 @@ func TestTheSpecDoesNotFailOnceItWorked(t *testing.T) {
 		{"topic", "orders", "subscription", "resize"},
 		{"target", "Function/resize", "messagesPerReplica", "5"},
 	} {
-		_, err := newEnvironment().server(t).GetMetricSpec(t.Context(), ref(form...))
+		_, err := newEnvironment().server().GetMetricSpec(t.Context(), ref(form...))
 		require.NoError(t, err, "metadata alone say it")
 	}
 }

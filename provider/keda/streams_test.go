@@ -94,8 +94,7 @@ func inBubble(t *testing.T, test func(t *testing.T, env *environment, s *Server,
 		env := newEnvironment()
 		config := env.config()
 		config.Now = time.Now
-		s, err := New(config)
-		require.NoError(t, err)
+		s := New(config)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -260,7 +259,7 @@ func TestAPanicAffectsOneTrigger(t *testing.T) {
 }
 
 func TestStreamsAreBounded(t *testing.T) {
-	s := newEnvironment().server(t)
+	s := newEnvironment().server()
 	s.watches.streams = MaxStreams
 	err := s.StreamIsActive(ref("policy", "resize"), &client[pb.IsActiveResponse]{ctx: t.Context()})
 	require.Equal(t, codes.ResourceExhausted, status.Code(statusError(err)))

@@ -43,8 +43,7 @@ func TestTriggersWithoutAPolicyAreShown(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	config := env.config()
 	config.Registerer = registry
-	server, err := New(config)
-	require.NoError(t, err)
+	server := New(config)
 	request := func(metadata ...string) {
 		t.Helper()
 		_, err := server.IsActive(t.Context(), ref(metadata...))
