@@ -95,7 +95,6 @@ func (a *Arrivals) publishRate(r backlog.Reading) (forecast.Rate, error) {
 	return forecast.Rate{PerSecond: rate, Window: r.Window, At: r.At}, nil
 }
 
-// deviation is the standard deviation of a rate that is measured over a window.
 func (a *Arrivals) deviation(rate float64, window time.Duration) float64 {
 	return math.Sqrt(max(1, a.Dispersion) * rate / max(1, window.Seconds()))
 }
@@ -137,7 +136,6 @@ func learnArrivals(before *Arrivals, p forecast.Rate, pulse bool, objective, rea
 	return &after
 }
 
-// smoothFor is the time constant of Rate in seconds.
 func (a *Arrivals) smoothFor(objective float64) float64 {
 	return max(rateSeconds, min(rateShare*objective, rateMessages/max(a.Rate, minRate)))
 }
@@ -155,7 +153,6 @@ func (a *Arrivals) learnDispersion(p forecast.Rate) {
 	a.Counted = RateAt{p.At, p.PerSecond}
 }
 
-// confirmFall accepts a step down at its second low rate.
 func (a *Arrivals) confirmFall(before *Arrivals, p forecast.Rate, far bool) {
 	switch {
 	case !far:
@@ -194,7 +191,6 @@ func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64
 	a.Past = append(append(make([]RateAt, 0, len(past)+1), past...), RateAt{At: now, Rate: a.Rate})
 }
 
-// meanSince is the mean of the rates since the first, up to the newest.
 func meanSince(past []RateAt, newest RateAt) float64 {
 	sum, last := 0.0, past[0].At
 	for _, r := range past[1:] {

@@ -56,7 +56,6 @@ func downWindow(in Input) time.Duration {
 	return window
 }
 
-// scaleUpRules are behavior.scaleUp; no limits without it.
 func scaleUpRules(spec v1alpha1.AutoscalingPolicySpec) v1alpha1.ScaleUpRules {
 	if spec.Behavior == nil || spec.Behavior.ScaleUp == nil {
 		return v1alpha1.ScaleUpRules{}
@@ -64,7 +63,6 @@ func scaleUpRules(spec v1alpha1.AutoscalingPolicySpec) v1alpha1.ScaleUpRules {
 	return *spec.Behavior.ScaleUp
 }
 
-// scaleDownRules are behavior.scaleDown; empty without it.
 func scaleDownRules(spec v1alpha1.AutoscalingPolicySpec) v1alpha1.ScaleDownRules {
 	if spec.Behavior == nil || spec.Behavior.ScaleDown == nil {
 		return v1alpha1.ScaleDownRules{}
@@ -72,12 +70,10 @@ func scaleDownRules(spec v1alpha1.AutoscalingPolicySpec) v1alpha1.ScaleDownRules
 	return *spec.Behavior.ScaleDown
 }
 
-// upWindow is the stabilization window of a scale-up; 0 without one.
 func upWindow(rules v1alpha1.ScaleUpRules) time.Duration {
 	return secondsOr(rules.StabilizationWindowSeconds, 0)
 }
 
-// secondsOr is the value of a field in seconds, or another one without it.
 func secondsOr(field *int32, otherwise time.Duration) time.Duration {
 	if field == nil {
 		return otherwise

@@ -194,12 +194,10 @@ func (l load) excessAfter(seconds float64) float64 {
 	return max(remainingShare*l.excess, l.excess+l.arriving*seconds-processed)
 }
 
-// recommended is the needed number, limited to one replica for each message.
 func (l load) recommended(in Input) recommendation {
 	return l.needed(in).withinMessages(l.work + max(l.arriving, l.expected)*l.react)
 }
 
-// needed is how many replicas the arrivals need, and the arrivals with the backlog.
 func (l load) needed(in Input) recommendation {
 	if in.Reading.Type == backlog.Failover {
 		if a, ok := l.failover(in); ok {

@@ -22,7 +22,6 @@ func (in Input) reportedSurplus(s Ongoing) int32 {
 	return int32(min(in.surplus()*float64(in.perReplica()), math.MaxInt32))
 }
 
-// perReplica is the number of consumers that a replica opens.
 func (in Input) perReplica() int32 {
 	if s := in.Spec.Subscription; s != nil {
 		return max(1, s.ConsumersPerReplica)
@@ -35,7 +34,6 @@ func (in Input) replicasOf(consumers float64) float64 {
 	return math.Ceil(consumers / float64(in.perReplica()))
 }
 
-// inReplicas is the input with consumers counted in replicas.
 func (in Input) inReplicas() Input {
 	if consumers, err := in.Reading.Consumers.Value(); err == nil {
 		in.Reading.Consumers = backlog.Known(in.replicasOf(consumers))

@@ -86,7 +86,6 @@ func inCalls(in Input) float64 {
 	return calls
 }
 
-// drained is the rate at which replicas reduce the backlog, in messages per second; 0 if unknown.
 func drained(r backlog.Reading) float64 {
 	arriving, processed := flow(r)
 	return max(0, processed-arriving)
@@ -118,7 +117,6 @@ func idling(in Input, capacity *LearnedCapacity) (idle, known bool) {
 	return busy < idleShare*capacity.coverage(), true
 }
 
-// work is the part of the messages that replicas can process.
 func (f Floor) work(ready float64) float64 { return max(0, ready-f.Messages) }
 
 // failedFor is how long failed messages may take to be redelivered: twice the default delay of a negative

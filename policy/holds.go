@@ -44,7 +44,6 @@ func (t trial) try(holds ...Hold) trial {
 	return t
 }
 
-// when is the hold if it is the case, and one that passes otherwise.
 func (h Hold) when(is bool) Hold {
 	if !is {
 		h.Message = ""
@@ -52,7 +51,6 @@ func (h Hold) when(is bool) Hold {
 	return h
 }
 
-// unknownBy is the hold of what is unknown by an error, which passes without one.
 func unknownBy(err error) Hold {
 	if err == nil {
 		return Hold{Reason: HoldUnknown}
@@ -86,7 +84,6 @@ func atCapacity(in Input, c *LearnedCapacity) bool {
 	return err == nil && c != nil && processed >= max(1, consumers)*fullShare*c.MessagesPerSecond
 }
 
-// receiving reports whether replicas receive about as many messages as they process.
 func receiving(r backlog.Reading) bool {
 	delivered, err := r.DeliveryRate.Value()
 	processed, unknown := processRate(r)
@@ -196,7 +193,6 @@ func (in Input) explainManualRaise(held *Hold, target int32) *Hold {
 		raise.Replicas, raise.By, in.Now.Sub(raise.At).Truncate(time.Second), window)}
 }
 
-// oldReading returns why the reading is too old; empty if it is not.
 func oldReading(in Input) string {
 	age, trouble := in.Now.Sub(in.Reading.At), in.Reading.Trouble
 	switch {

@@ -149,7 +149,6 @@ func (t Tally) plus(saturated bool, now Output, first, elapsed time.Duration) Ta
 	return t
 }
 
-// drifted is the capacity after a time without an observation.
 func (c *LearnedCapacity) drifted(elapsed time.Duration) *LearnedCapacity {
 	if c == nil {
 		return nil
@@ -171,7 +170,6 @@ func processRate(r backlog.Reading) (float64, error) {
 	return r.ProcessRate.Value()
 }
 
-// output is what the replicas process; false if that is unknown.
 func output(r backlog.Reading) (now Output, known bool) {
 	processed, err := processRate(r)
 	consumers, missing := r.Consumers.Value()
@@ -250,7 +248,6 @@ func (c *LearnedCapacity) observeBusy(messagesPerSecond, countVariance float64, 
 	return after
 }
 
-// coverage is the learned coverage, or the first estimate.
 func (c *LearnedCapacity) coverage() float64 {
 	if c.coverageUnknown() {
 		return firstCoverage
@@ -258,7 +255,6 @@ func (c *LearnedCapacity) coverage() float64 {
 	return c.Coverage
 }
 
-// coverageUnknown reports whether no replica was saturated yet.
 func (c *LearnedCapacity) coverageUnknown() bool { return c == nil || c.Coverage == 0 }
 
 // covered is the share of its time that a saturated replica measures: its busy share. That may be of another time, in

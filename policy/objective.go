@@ -145,7 +145,6 @@ func wait(in Input, floor Floor, capacity *LearnedCapacity) backlog.Measurement 
 // at least drainStarts of a start: with a reaction as long as the objective, messages published meanwhile are near it.
 const drainShare, spareShare, drainStarts = 0.4, 0.35, 0.3
 
-// drainTime is the time in seconds in which the backlog is drained.
 func drainTime(objective, start, react float64) float64 {
 	return max(drainShare*objective+spareShare*max(0, objective-react), drainStarts*start)
 }

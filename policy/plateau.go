@@ -55,7 +55,6 @@ type Seen struct {
 	Seconds  float64   `json:"s"`
 }
 
-// plus adds a poll, and returns the mean output.
 func (s Seen) plus(in Input, now Output) (after Seen, mean Output) {
 	seconds := max(in.PollInterval, learnEvery).Seconds()
 	s.Polls = min(s.Polls+1, maxInt)

@@ -86,7 +86,6 @@ func respectsCeiling(strategy v1alpha1.StrategyType) bool {
 	return strategy != v1alpha1.StrategyRatePerReplica
 }
 
-// backlogPerReplica recommends one replica for each messages ready messages.
 func backlogPerReplica(in Input, messages int64) recommendation {
 	ready, err := in.Reading.Ready.LowerBound()
 	if err != nil {
@@ -192,7 +191,6 @@ type recommendation struct {
 	tried trial
 }
 
-// recommend returns a recommendation with one number for everything.
 func recommend(replicas int32, equation string) recommendation {
 	return recommendation{replicas: replicas, steady: replicas, needed: replicas, equation: equation}
 }
@@ -231,7 +229,6 @@ func (a recommendation) withinMessages(messages float64) recommendation {
 // epsilon absorbs rounding errors of floating point: 7.0000001 replicas are 7.
 const epsilon = 1e-6
 
-// replicasFor rounds a need up to whole replicas.
 func replicasFor(needed float64) int32 {
 	return int32(min(math.Ceil(max(0, needed)-epsilon), math.MaxInt32/2))
 }

@@ -34,7 +34,6 @@ const News = 0.05
 // Rises reports whether more is expected than is processed now.
 func (o Outlook) Rises() bool { return o.Expected > (1+News)*o.Processed }
 
-// outlook is that of a decision; nil if it is unknown.
 func outlook(in Input, after State, decided int32) *Outlook {
 	processed, err := processRate(in.Reading)
 	ready, unknown := in.Reading.Ready.LowerBound()
