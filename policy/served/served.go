@@ -17,9 +17,6 @@ import (
 // MetricDesiredReplicas is the metric through which the HorizontalPodAutoscaler reads a decision.
 const MetricDesiredReplicas = "pulsar_function_desired_replicas"
 
-// ErrUndecided reports that a policy has no number to serve, since there is no decision yet or its input is unknown.
-var ErrUndecided = errors.New("nothing is decided")
-
 // Number is the decision as autoscalers read it.
 type Number struct {
 	// Replicas within the policy's current minReplicas and maxReplicas.
@@ -32,7 +29,7 @@ type Number struct {
 	Held string
 }
 
-// Desired returns the decision of a policy, or ErrUndecided with a text for the user. It suits autoscalers that hold
+// Desired returns the decision of a policy, or why there is none, as a text for the user. It suits autoscalers that hold
 // replicas on an error.
 //
 // A status of an older generation counts, within the current bounds: the target cannot change, and a change of
@@ -40,7 +37,7 @@ type Number struct {
 func Desired(p *v1alpha1.AutoscalingPolicy) (Number, error) {
 	number, err := LastDesired(p)
 	if err == nil && number.Held != "" {
-		return Number{}, explained(ErrUndecided, number.Held)
+		return Number{}, errors.New(number.Held)
 	}
 	return number, err
 }
@@ -56,15 +53,15 @@ func LastDesired(p *v1alpha1.AutoscalingPolicy) (Number, error) {
 	}
 	switch {
 	case status.DesiredReplicas == nil && number.Held != "":
-		return Number{}, explained(ErrUndecided, number.Held)
+		return Number{}, errors.New(number.Held)
 	case status.DesiredReplicas == nil:
-		return Number{}, explained(ErrUndecided, "no decision yet: "+undecidedReason(p))
+		return Number{}, errors.New("no decision yet: " + undecidedReason(p))
 	case status.Signals != nil && !status.Signals.MeasuredAt.IsZero():
 		number.MeasuredAt = status.Signals.MeasuredAt.Time
 	case status.Decision != nil && !status.Decision.Time.IsZero():
 		number.MeasuredAt = status.Decision.Time.Time
 	default:
-		return Number{}, explained(ErrUndecided, "no decision yet: the status does not say when its signals were measured")
+		return Number{}, errors.New("no decision yet: the status does not say when its signals were measured")
 	}
 	number.Replicas = max(0, min(max(*status.DesiredReplicas, policy.MinReplicas(p.Spec)), p.Spec.MaxReplicas))
 	return number, nil
@@ -109,7 +106,7 @@ func BeingWoken(p *v1alpha1.AutoscalingPolicy, now time.Time) bool {
 		status.Decision != nil && now.Sub(status.Decision.Time.Time) < wakeWithin
 }
 
-// Paused reports whether the policy is paused, so that replicas stay, so that replicas stay.
+// Paused reports whether the policy is paused, so that replicas stay.
 func Paused(p *v1alpha1.AutoscalingPolicy) bool {
 	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Reason == v1alpha1.ReasonPaused
@@ -136,15 +133,3 @@ func conditionText(c *metav1.Condition) string {
 	}
 	return c.Type + " is " + string(c.Status) + ": " + c.Reason
 }
-
-// explainedError is an error with a text for the user and a reason for programs.
-type explainedError struct {
-	reason error
-	text   string
-}
-
-func (r *explainedError) Error() string { return r.text }
-
-func (r *explainedError) Unwrap() error { return r.reason }
-
-func explained(reason error, text string) error { return &explainedError{reason, text} }
