@@ -5,7 +5,6 @@ package keda
 
 import (
 	"errors"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,11 +19,6 @@ import (
 type evaluator struct {
 	config Config
 	last   *lastSamples
-
-	// mu guards deadSince.
-	mu sync.Mutex
-	// deadSince is since when no decision maker is alive; zero while one is.
-	deadSince time.Time
 }
 
 // evaluate returns the trigger's sample, or the last known one.
@@ -86,22 +80,15 @@ func (e *evaluator) policy(t Trigger) (*v1alpha1.AutoscalingPolicy, error) {
 	return e.config.Policies.Policy(types.NamespacedName{Namespace: t.Subject.Namespace, Name: t.Subject.Policy})
 }
 
-// old returns since when the policy's decision is too old to follow, and why; nil if it is current.
+// old returns since when the policy's decision is too old to follow, zero if that is unknown, and why; nil if it is
+// current.
 func (e *evaluator) old(p *v1alpha1.AutoscalingPolicy, now time.Time) (since time.Time, why error) {
-	err := e.config.DecisionMaker.Current(p, now)
+	why = e.config.DecisionMaker.Current(p, now)
 	var dated interface{ Since() time.Time }
-	if errors.As(err, &dated) && !dated.Since().IsZero() {
-		return dated.Since(), err
+	if errors.As(why, &dated) {
+		since = dated.Since()
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case err == nil:
-		e.deadSince = time.Time{}
-	case e.deadSince.IsZero():
-		e.deadSince = now
-	}
-	return e.deadSince, err
+	return since, why
 }
 
 // spec returns the current divisor for KEDA, or the last one.
@@ -140,7 +127,7 @@ type Sample struct {
 	Value float64
 	// Active reports whether there is work, which needs at least one replica.
 	Active bool
-	// HeldSince is since when it has been unknown; zero if it is known.
+	// HeldSince is since when it has been unknown; zero if it is known, or if that time is unknown.
 	HeldSince time.Time
 	// Held is why, as a text for the user; empty if it is known.
 	Held string
@@ -152,7 +139,7 @@ type observed struct {
 	// policy, or why there is none.
 	policy   *v1alpha1.AutoscalingPolicy
 	noPolicy error
-	// old is why the decision of the policy is too old to follow, since oldSince; nil if it is current.
+	// old is why the decision of the policy is too old to follow, since oldSince if known; nil if it is current.
 	old      error
 	oldSince time.Time
 	// reading of the subject, or why there is none.
@@ -219,7 +206,7 @@ func (s *Sample) follow(o observed) error {
 	if o.old == nil {
 		return nil
 	}
-	if s.Held == "" || o.oldSince.Before(s.HeldSince) {
+	if s.Held == "" || !o.oldSince.IsZero() && o.oldSince.Before(s.HeldSince) {
 		s.HeldSince, s.Held = o.oldSince, o.old.Error()
 	}
 	*s, err = s.atLeast(o.replicas, o.noReplicas, o.old)
