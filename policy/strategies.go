@@ -36,7 +36,7 @@ func evaluateStrategy(strategy v1alpha1.Strategy, in Input, state State) recomme
 	case v1alpha1.StrategyRatePerReplica:
 		a = ratePerReplica(in, state, strategy.RatePerReplica.MessagesPerSecond.AsApproximateFloat64())
 	case v1alpha1.StrategyUtilization:
-		a = utilization(in, state, targetShare(strategy.Utilization))
+		a = utilization(in, state, float64(strategy.Utilization.TargetPercent)/percent)
 	case v1alpha1.StrategyCapacity:
 		a = capacity(in, state)
 	default:
@@ -108,19 +108,8 @@ func ratePerReplica(in Input, state State, messagesPerSecond float64) recommenda
 		fmt.Sprintf("%s/s arriving / %s/s per replica = %.2f", short(arriving), short(messagesPerSecond), needed))
 }
 
-const (
-	// defaultTarget is the CRD's default, for policies that no API server has defaulted.
-	defaultTarget = 0.7
-	// tolerance is the relative deviation from the target that changes nothing: the HPA's default.
-	tolerance = 0.1
-)
-
-func targetShare(u *v1alpha1.Utilization) float64 {
-	if u == nil || u.TargetPercent <= 0 {
-		return defaultTarget
-	}
-	return float64(u.TargetPercent) / percent
-}
+// tolerance is the relative deviation from the target that changes nothing: the HPA's default.
+const tolerance = 0.1
 
 // utilization recommends the replicas that bring the mean utilization to the target. Replicas that do not consume yet
 // count as idle for a scale-up and as busy to the target for a scale-down, so that they reverse no decision.

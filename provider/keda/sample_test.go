@@ -39,7 +39,7 @@ func withStrategies() *v1alpha1.AutoscalingPolicy {
 			Type:           v1alpha1.StrategyRatePerReplica,
 			RatePerReplica: &v1alpha1.RatePerReplica{MessagesPerSecond: resource.MustParse("2500m")},
 		},
-		{Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{}},
+		{Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{TargetPercent: 70}},
 	}
 	return p
 }

@@ -71,19 +71,14 @@ func specOf(t Trigger, p *v1alpha1.AutoscalingPolicy) (Spec, error) {
 		t.Subject.Policy, t.Strategy)
 }
 
-// defaultTargetPercent is the CRD's default, for policies without one.
-const defaultTargetPercent = 70
-
 func thresholdOf(strategy v1alpha1.Strategy) float64 {
 	switch {
 	case strategy.BacklogPerReplica != nil:
 		return float64(strategy.BacklogPerReplica.Messages)
 	case strategy.RatePerReplica != nil:
 		return strategy.RatePerReplica.MessagesPerSecond.AsApproximateFloat64()
-	case strategy.Utilization != nil && strategy.Utilization.TargetPercent > 0:
-		return float64(strategy.Utilization.TargetPercent)
 	default:
-		return defaultTargetPercent
+		return float64(strategy.Utilization.TargetPercent)
 	}
 }
 
