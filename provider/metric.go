@@ -33,7 +33,6 @@ const (
 // metric is one row of the list of served metrics. Names are one URL path segment in lower case.
 type metric struct {
 	name string
-	help string
 	unit unit
 	// detail to measure for it, beyond the default.
 	detail backlog.Detail
@@ -43,8 +42,8 @@ type metric struct {
 	taken func(backlog.Reading) (at time.Time, window time.Duration)
 }
 
-func newMetric(name string, unit unit, help string, measure func(backlog.Reading) backlog.Measurement) metric {
-	return metric{name: name, unit: unit, help: help, measure: measure}
+func newMetric(name string, unit unit, measure func(backlog.Reading) backlog.Measurement) metric {
+	return metric{name: name, unit: unit, measure: measure}
 }
 
 func (m metric) policyOnly() bool { return m.measure == nil }
@@ -113,38 +112,30 @@ func quantity(value float64, u unit) (resource.Quantity, error) {
 // servedMetrics returns all served metrics. The list is constant: it has no entry per object, because listing clients
 // read it whole.
 func servedMetrics() []metric {
-	decision := metric{
-		name: served.MetricDesiredReplicas, unit: whole,
-		help: "Desired replicas, within the policy's minReplicas and maxReplicas.",
-	}
+	decision := metric{name: served.MetricDesiredReplicas, unit: whole}
 	return slices.Concat([]metric{decision}, backlogMetrics(), rateMetrics(), consumerMetrics(), instanceMetrics())
 }
 
 func backlogMetrics() []metric {
 	return []metric{
-		newMetric("pulsar_function_backlog_messages", whole, "Messages not acknowledged: ready, delayed and dispatched ones.",
+		newMetric("pulsar_function_backlog_messages", whole,
 			func(r backlog.Reading) backlog.Measurement { return r.Total }),
-		newMetric("pulsar_function_backlog_ready_messages", whole, "Backlog without delayed messages.",
+		newMetric("pulsar_function_backlog_ready_messages", whole,
 			func(r backlog.Reading) backlog.Measurement { return r.Ready }),
 		newMetric("pulsar_function_backlog_undispatched_messages", whole,
-			"Ready messages that no replica has received yet; for Shared and Key_Shared.",
 			func(r backlog.Reading) backlog.Measurement { return r.Undispatched }),
 		{
 			name: "pulsar_function_backlog_bytes", unit: whole, detail: backlog.Bytes,
-			help:    "Bytes of the backlog; measured only while requested, because it takes a lock of the broker.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Bytes },
 		},
-		newMetric("pulsar_function_delayed_messages", whole, "Delayed messages that are not due yet.",
+		newMetric("pulsar_function_delayed_messages", whole,
 			func(r backlog.Reading) backlog.Measurement { return r.Delayed }),
 		newMetric("pulsar_function_unacked_messages", whole,
-			"Messages that replicas have received and not acknowledged; for Shared and Key_Shared.",
 			func(r backlog.Reading) backlog.Measurement { return r.Unacked }),
 		newMetric("pulsar_function_in_replay_messages", whole,
-			"Messages pending redelivery to a replica with room, including negatively acknowledged ones.",
 			func(r backlog.Reading) backlog.Measurement { return r.InReplay }),
 		{
 			name: "pulsar_function_oldest_unacked_message_age_seconds", unit: fraction,
-			help:    "Age of the oldest message in the backlog, 0 without one; measured less often than the rest.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.OldestAge },
 			taken:   func(r backlog.Reading) (time.Time, time.Duration) { return r.OldestAt, 0 },
 		},
@@ -153,12 +144,11 @@ func backlogMetrics() []metric {
 
 func rateMetrics() []metric {
 	return []metric{
-		newMetric("pulsar_function_publish_rate", perSecond, "Messages published per second.",
+		newMetric("pulsar_function_publish_rate", perSecond,
 			func(r backlog.Reading) backlog.Measurement { return r.PublishRate }),
 		newMetric("pulsar_function_delivery_rate", perSecond,
-			"Messages delivered to replicas per second, including redeliveries.",
 			func(r backlog.Reading) backlog.Measurement { return r.DeliveryRate }),
-		newMetric("pulsar_function_process_rate", perSecond, "Messages processed per second.",
+		newMetric("pulsar_function_process_rate", perSecond,
 			func(r backlog.Reading) backlog.Measurement { return r.ProcessRate }),
 	}
 }
@@ -166,21 +156,17 @@ func rateMetrics() []metric {
 // consumerMetrics are metrics of the replicas as the broker reports them.
 func consumerMetrics() []metric {
 	return []metric{
-		newMetric("pulsar_function_consumers", whole, "Replicas that are connected and consuming.",
+		newMetric("pulsar_function_consumers", whole,
 			func(r backlog.Reading) backlog.Measurement { return r.Consumers }),
 		newMetric("pulsar_function_unread_partitions", whole,
-			"Partitions with backlog and without a consumer, while others have one.",
 			func(r backlog.Reading) backlog.Measurement { return r.UnreadPartitions }),
-		newMetric("pulsar_function_unread_messages", whole, "Ready messages of such partitions.",
+		newMetric("pulsar_function_unread_messages", whole,
 			func(r backlog.Reading) backlog.Measurement { return r.UnreadMessages }),
 		newMetric("pulsar_function_blocked", whole,
-			"1 while dispatch has stopped because too many messages are not acknowledged, else 0.",
 			func(r backlog.Reading) backlog.Measurement { return oneIf(r.Blocked) }),
 		newMetric("pulsar_function_throttled", whole,
-			"1 while a rate limit throttles dispatch, so that more replicas would get no more, else 0.",
 			func(r backlog.Reading) backlog.Measurement { return oneIf(r.Throttled) }),
 		newMetric("pulsar_function_draining", whole,
-			"1 while keys wait for their former consumer after a replica came or went, else 0; for Key_Shared.",
 			func(r backlog.Reading) backlog.Measurement { return oneIf(r.Draining) }),
 	}
 }
@@ -189,20 +175,18 @@ func consumerMetrics() []metric {
 func instanceMetrics() []metric {
 	metrics := []metric{
 		newMetric("pulsar_function_busy_ratio", fraction,
-			"Share of the time that replicas spend in the function's calls, from 0 to about 1; for functions.",
 			func(r backlog.Reading) backlog.Measurement { return r.Instances.Busy }),
-		newMetric("pulsar_function_service_time_seconds", fraction, "Mean time of a call of the function.",
+		newMetric("pulsar_function_service_time_seconds", fraction,
 			func(r backlog.Reading) backlog.Measurement { return r.Instances.ServiceTime }),
 		{
 			name: "pulsar_function_exception_rate", unit: perSecond,
-			help: "Exceptions per second, of the function's code and of the system around it.",
 			measure: func(r backlog.Reading) backlog.Measurement {
 				return sum(r.Instances.UserExceptionRate, r.Instances.SystemExceptionRate)
 			},
 		},
-		newMetric("pulsar_function_in_flight_messages", whole, "Messages that replicas have received and not processed yet.",
+		newMetric("pulsar_function_in_flight_messages", whole,
 			func(r backlog.Reading) backlog.Measurement { return r.Instances.InFlight }),
-		newMetric("pulsar_function_silent_instances", whole, "Replicas that did not return their counters.",
+		newMetric("pulsar_function_silent_instances", whole,
 			func(r backlog.Reading) backlog.Measurement { return r.Instances.Silent }),
 	}
 	for i := range metrics {
