@@ -41,8 +41,6 @@ type interceptors struct {
 	metrics *metrics
 	logger  *slog.Logger
 	limiter *response.Limiter
-	// draining ends when streams have to.
-	draining context.Context //nolint:containedctx // the life of the server, which no request has
 }
 
 func (i *interceptors) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo,
@@ -58,7 +56,7 @@ func (i *interceptors) unary(ctx context.Context, request any, info *grpc.UnaryS
 	return served, err
 }
 
-// stream counts a stream. Those of KEDA end by themselves, see Server.stream, and others when the server drains.
+// stream counts a stream. Those of KEDA end by themselves, see Server.stream.
 func (i *interceptors) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
 	handler grpc.StreamHandler,
 ) (err error) {
@@ -71,17 +69,7 @@ func (i *interceptors) stream(server any, stream grpc.ServerStream, info *grpc.S
 		i.metrics.Requests(status.Code(err).String(), method).Inc()
 	}()
 	defer i.recovered(info.FullMethod, &err)
-	if method != other {
-		return handler(server, asideStream{stream})
-	}
-	limited, cancel := context.WithCancel(stream.Context())
-	defer cancel()
-	defer context.AfterFunc(i.draining, cancel)()
-	err = handler(server, &limitedStream{stream, limited})
-	if limited.Err() != nil && stream.Context().Err() == nil {
-		return nil
-	}
-	return err
+	return handler(server, asideStream{stream})
 }
 
 // recovered turns a panic into an error: one bad object must not end the process.
@@ -105,14 +93,6 @@ func (a asideStream) SendMsg(message any) error {
 func (a asideStream) RecvMsg(message any) error {
 	return response.Aside(func() error { return a.ServerStream.RecvMsg(message) })
 }
-
-// limitedStream is a stream with a context that ends earlier.
-type limitedStream struct {
-	grpc.ServerStream
-	ctx context.Context //nolint:containedctx // as grpc.ServerStream has it
-}
-
-func (l *limitedStream) Context() context.Context { return l.ctx }
 
 // connections puts the time at which the connection was opened into the context.
 type connections struct{}

@@ -73,7 +73,7 @@ type ServeConfig struct {
 // requests have a few seconds to end.
 func Serve(ctx context.Context, config ServeConfig) error {
 	group, ctx := errgroup.WithContext(ctx)
-	options, err := config.options(ctx)
+	options, err := config.options()
 	if err != nil {
 		return err
 	}
@@ -103,10 +103,10 @@ func Serve(ctx context.Context, config ServeConfig) error {
 // options of the server. Connections live for MaxConnectionAge, more or less a tenth. Streams on them end when all of
 // that has passed (endOf) and the next refresh comes, before gRPC cuts them off: 1.1 + 1/60 to 1.1 + 1/60 + 1/15 of it
 // are less than 0.9 + 1/3.
-func (config *ServeConfig) options(draining context.Context) ([]grpc.ServerOption, error) {
+func (config *ServeConfig) options() ([]grpc.ServerOption, error) {
 	age := cmp.Or(config.MaxConnectionAge, DefaultMaxConnectionAge)
 	between := &interceptors{
-		metrics: config.Server.metrics, logger: config.Logger, limiter: response.NewLimiter("scaler"), draining: draining,
+		metrics: config.Server.metrics, logger: config.Logger, limiter: response.NewLimiter("scaler"),
 	}
 	config.Server.connectionAge = age
 	options := []grpc.ServerOption{

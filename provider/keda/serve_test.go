@@ -186,19 +186,13 @@ func TestTheServicesAreNotListed(t *testing.T) {
 func TestServingEndsItsStreams(t *testing.T) {
 	s := serve(t, func(*ServeConfig) {})
 	s.change(func() { s.policies[policyKey()] = decidedPolicy(7, time.Now()) })
-	connection := s.dial(t, nil)
-	activity, err := pb.NewExternalScalerClient(connection).StreamIsActive(soon(t), ref("policy", "resize"))
+	activity, err := pb.NewExternalScalerClient(s.dial(t, nil)).StreamIsActive(soon(t), ref("policy", "resize"))
 	require.NoError(t, err)
 	_, err = activity.Recv()
-	require.NoError(t, err)
-	watch, err := healthpb.NewHealthClient(connection).Watch(soon(t), &healthpb.HealthCheckRequest{})
 	require.NoError(t, err)
 	s.stop()
 	_, err = activity.Recv()
 	require.ErrorIs(t, err, io.EOF, "an error would make KEDA wait longer each time")
-	for err = nil; err == nil; { // health is NOT_SERVING, unless its stream has ended before
-		_, err = watch.Recv()
-	}
 	require.NoError(t, <-s.ended)
 }
 
