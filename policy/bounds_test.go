@@ -50,14 +50,3 @@ func TestNeverZeroKeepsOneReplica(t *testing.T) {
 	decision, _ := policy.Decide(in, policy.State{})
 	require.Equal(t, int32(1), decision.Replicas, "it is woken to find its work")
 }
-
-func TestAKnownRestartOfAllReplicasIsDearFromTheFirstChange(t *testing.T) {
-	// One of four is worth a change soon, unless it restarts the others.
-	in, state := surplusOf(4, 3, 2*time.Minute)
-	gentle, _ := policy.Decide(in, state)
-	require.Equal(t, int32(3), gentle.Replicas)
-	in.Restarts, state.Start.Seconds, state.Start.Count = true, 60, 5
-	harsh, _ := policy.Decide(in, state)
-	require.Equal(t, int32(4), harsh.Replicas)
-	require.Equal(t, policy.HoldStabilizing, harsh.Hold.Reason)
-}

@@ -4,7 +4,6 @@
 package policy_test
 
 import (
-	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -89,30 +88,6 @@ func TestDecide(t *testing.T) {
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(50)},
 			want:  1,
 		},
-		"holds the larger recommendation of the stabilization window": {
-			in: input(8, reading(0, 50)),
-			state: policy.State{
-				Capacity: learned(100), Arrivals: arrivals(50),
-				Recommendations: []policy.ReplicasAt{{At: ago(20 * time.Second), Replicas: 3}},
-			},
-			want: 3, hold: policy.HoldStabilizing,
-		},
-		"removes those that have not been needed for long first": {
-			in: input(8, reading(0, 50)),
-			state: policy.State{
-				Capacity: learned(100), Arrivals: arrivals(50),
-				Recommendations: []policy.ReplicasAt{{At: ago(20 * time.Second), Replicas: 6}},
-			},
-			want: 6, hold: policy.HoldStabilizing,
-		},
-		"forgets a recommendation when the window has passed": {
-			in: input(8, reading(0, 50)),
-			state: policy.State{
-				Capacity: learned(100), Arrivals: arrivals(50),
-				Recommendations: []policy.ReplicasAt{{At: noon().Add(-2 * time.Minute), Replicas: 6}},
-			},
-			want: 1,
-		},
 		"does not scale up for an old recommendation": {
 			in: input(2, reading(0, 50)),
 			state: policy.State{
@@ -131,14 +106,6 @@ func TestDecide(t *testing.T) {
 				return in
 			}(),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(50)}, want: 3, cappedBy: "minReplicas",
-		},
-		"holds replicas while the broker is down": {
-			in: func() policy.Input {
-				in := input(7, backlog.Reading{})
-				in.Unknown = fmt.Errorf("%w: no good answer since noon", backlog.ErrStale)
-				return in
-			}(),
-			state: policy.State{Capacity: learned(100), Arrivals: arrivals(50)}, want: 7, hold: policy.HoldUnknown,
 		},
 		"scales up on an old reading": {
 			in: func() policy.Input {

@@ -229,6 +229,7 @@ func TestAScaleDownHappensOnceItIsWorthItsPrice(t *testing.T) {
 			removed := after(test.removed)
 			require.Equal(t, test.needed, removed.Replicas)
 			require.Nil(t, removed.Hold)
+			require.Empty(t, kept.CappedBy+removed.CappedBy)
 		})
 	}
 }
@@ -239,6 +240,7 @@ func TestTheLargestNeedSinceCounts(t *testing.T) {
 	decision, after := policy.Decide(in, state)
 	require.Equal(t, int32(6), decision.Replicas, "four have been a surplus for ten minutes, and four for 20 s")
 	require.Equal(t, policy.HoldStabilizing, decision.Hold.Reason)
+	require.Empty(t, decision.CappedBy)
 
 	in.Now = in.Now.Add(20 * time.Second) // the autoscaler has not followed
 	in.Reading.At = in.Now

@@ -14,25 +14,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-func TestAPauseHoldsTheCurrentReplicasForAWindow(t *testing.T) {
-	state := policy.State{Capacity: learned(100), Arrivals: arrivals(200)}
-	resumed := state.Continue(9, noon().Add(time.Hour))
-	require.Equal(t, state.Capacity, resumed.Capacity)
-	for second := 0; second <= 130; second += 10 {
-		in := input(9, reading(0, 200))
-		in.Now = noon().Add(time.Hour + time.Duration(second)*time.Second)
-		in.Reading.At = in.Now
-		var decision policy.Decision
-		decision, resumed = policy.Decide(in, resumed)
-		if second < 30 {
-			require.Equal(t, int32(9), decision.Replicas, "after %d s", second)
-		}
-		if second == 130 {
-			require.Less(t, decision.Replicas, int32(9))
-		}
-	}
-}
-
 // meddled decides every ten seconds of two minutes for a pool of three that is right, while another writer changes the
 // replicas.
 func meddled(foreign func(second int, current int32) int32, mode v1alpha1.Mode) (decided []int32) {

@@ -24,14 +24,13 @@ func TestACheckpointThatCannotBeReadHoldsReplicas(t *testing.T) {
 	}
 }
 
-func TestReplicasStayForAWindowAfterARestart(t *testing.T) {
-	text, err := policy.State{Capacity: learned(98.5)}.Encode()
-	require.NoError(t, err)
-	state, err := policy.Resume(text, 9, noon())
-	require.NoError(t, err)
+func TestReplicasStayForAWindowAfterAPause(t *testing.T) {
+	later := noon().Add(time.Hour)
+	state := policy.State{Capacity: learned(98.5), Arrivals: arrivals(50)}.Continue(9, later)
+	require.Equal(t, learned(98.5), state.Capacity)
 	for second := 0; second <= 130; second += 10 {
 		in := input(9, reading(0, 50))
-		in.Now = noon().Add(time.Duration(second) * time.Second)
+		in.Now = later.Add(time.Duration(second) * time.Second)
 		in.Reading.At = in.Now
 		var decision policy.Decision
 		decision, state = policy.Decide(in, state)

@@ -66,18 +66,19 @@ func Resume(checkpoint string, currentReplicas int32, now time.Time) (State, err
 	if checkpoint != "" {
 		state, unread = DecodeState(checkpoint, now)
 	}
-	return state.resumedAt(currentReplicas, now), unread
+	if now.Sub(state.Decided.At) >= followTimeout {
+		state.Decided.From = state.Decided.Replicas
+	}
+	state.Zero.IdleSince = time.Time{}
+	return state.holding(currentReplicas, now), unread
 }
 
 // Continue is the state after a pause without decisions, or with another clock. It holds the current replicas for one
 // stabilization window, as Resume does.
 func (s State) Continue(currentReplicas int32, now time.Time) State {
-	text, err := s.Encode()
-	if err != nil {
-		return State{}.resumedAt(currentReplicas, now)
-	}
-	state, _ := DecodeState(text, now) // it was valid a moment ago
-	return state.resumedAt(currentReplicas, now)
+	text, _ := s.Encode() // an invalid state is forgotten
+	state, _ := Resume(text, currentReplicas, now)
+	return state
 }
 
 func (s State) holding(currentReplicas int32, now time.Time) State {
@@ -87,14 +88,6 @@ func (s State) holding(currentReplicas int32, now time.Time) State {
 
 // longestWindow is the largest stabilization window of the CRD; the next decision applies its own.
 const longestWindow = time.Hour
-
-func (s State) resumedAt(currentReplicas int32, now time.Time) State {
-	if now.Sub(s.Decided.At) >= followTimeout {
-		s.Decided.From = s.Decided.Replicas
-	}
-	s.Zero.IdleSince = time.Time{}
-	return s.holding(currentReplicas, now)
-}
 
 // Decided is the last decision that changed the replicas. Holds keep the decided number, not the current one, until the
 // autoscaler has followed.

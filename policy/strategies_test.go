@@ -69,11 +69,6 @@ func TestStrategies(t *testing.T) {
 				utilizationStrategy(50)), want: 20, equation: "10 replicas x 100% busy / 50% = 20.00",
 		},
 		"limits the busy time of a replica to 1": {in: asking(10, used(10, 0.99), utilizationStrategy(100)), want: 10},
-		"has a target of 70 percent": {
-			in: asking(10, used(10, usual),
-				v1alpha1.Strategy{Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{}}),
-			want: 15, equation: "10 replicas x 100% busy / 70% = 14.29",
-		},
 		"removes replicas that idle": {
 			in: asking(10, used(10, 0.2*usual),
 				utilizationStrategy(50)), want: 4, equation: "10 replicas x 20% busy / 50% = 4.00",
@@ -156,13 +151,6 @@ func TestStrategies(t *testing.T) {
 		},
 		"does not go up by use while dispatch is blocked": {
 			in: asking(3, blocked(used(3, usual)), utilizationStrategy(50)), want: 3, hold: policy.HoldDispatchLimited,
-		},
-		"holds the larger rate of the stabilization window": {
-			in: asking(8, reading(0, 200), rateStrategy("100")),
-			state: policy.State{
-				Arrivals: arrivals(200), Recommendations: []policy.ReplicasAt{{At: ago(20 * time.Second), Replicas: 3}},
-			},
-			want: 3, hold: policy.HoldStabilizing,
 		},
 		"keeps use below a ceiling that was found": {
 			in:    asking(8, stuck(8), utilizationStrategy(50)),
