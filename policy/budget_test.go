@@ -148,13 +148,13 @@ func TestABudgetIsSpentWhileItIsLeft(t *testing.T) {
 	all, half := decide(99, policy.Count{All: 100_000}), decide(99, policy.Count{All: 100_000, Late: 500})
 	spent, unknown := decide(99, policy.Count{All: 100_000, Late: 1_000}), decide(99)
 	for name, of := range map[string]func(policy.Decision) float64{
-		"drains later":        func(d policy.Decision) float64 { return term(t, d, "drain") },
-		"keeps less headroom": func(d policy.Decision) float64 { return term(t, d, "utilization") },
+		"drains later":        func(d policy.Decision) float64 { return d.Terms.Drain },
+		"keeps less headroom": func(d policy.Decision) float64 { return d.Terms.Utilization },
 	} {
 		require.Greater(t, of(all), of(half), name)
 		require.Greater(t, of(half), of(strict), name)
 	}
-	require.InDelta(t, 0.4*120+0.35*(120-50), term(t, all, "drain"), 1e-9, "with a reaction of 50 s")
+	require.InDelta(t, 0.4*120+0.35*(120-50), all.Terms.Drain, 1e-9, "with a reaction of 50 s")
 	for _, one := range []policy.Decision{spent, unknown} {
 		require.Equal(t, strict.Terms, one.Terms)
 		require.Equal(t, strict.Replicas, one.Replicas)

@@ -27,8 +27,6 @@ const (
 	unknownStep = 0.1
 )
 
-const unitRate = "messages/s"
-
 // load is the input of the capacity model: rates in messages per second, messages, seconds.
 type load struct {
 	arriving, utilization, capacity float64
@@ -210,10 +208,7 @@ func (l load) needed(in Input) recommendation {
 	a := recommendation{
 		replicas: replicasFor(max(steady, drain, expected)), steady: replicasFor(max(steady, expected)),
 		needed: replicasFor(max(steady, expected, (l.arriving+l.excess/l.drain)/l.capacity)),
-	}
-	a.terms = l.terms(ahead)
-	if l.expected > 0 {
-		a.terms, a.foresees = append(a.terms, Term{"expected", l.expected, unitRate}), true
+		terms:  l.terms(ahead), foresees: l.expected > 0,
 	}
 	switch {
 	case expected > max(steady, drain):
@@ -229,14 +224,8 @@ func (l load) needed(in Input) recommendation {
 	return a
 }
 
-func (l load) terms(ahead float64) []Term {
-	return []Term{
-		{"planned", l.arriving, unitRate},
-		{"utilization", l.utilization, ""},
-		{"capacity", l.capacity, unitRate},
-		{"backlog", ahead, "messages"},
-		{"drain", l.drain, "s"},
-	}
+func (l load) terms(backlog float64) Terms {
+	return Terms{l.arriving, l.utilization, l.capacity, backlog, l.drain}
 }
 
 // wait is how long a message would wait at the end of a reaction time if the replicas stayed.

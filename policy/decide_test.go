@@ -17,12 +17,10 @@ import (
 // byTerms stands for the replicas that follow from the terms of the equation.
 const byTerms = -1
 
-// neededBy follows from the terms of a decision: for the arrivals with headroom, or with the backlog.
-func neededBy(t *testing.T, decision policy.Decision) int32 {
-	t.Helper()
-	planned, capacity := term(t, decision, "planned"), term(t, decision, "capacity")
-	steady := planned / (term(t, decision, "utilization") * capacity)
-	drain := (planned + term(t, decision, "backlog")/term(t, decision, "drain")) / capacity
+// neededBy follows from the terms of an equation: for the arrivals with headroom, or with the backlog.
+func neededBy(t policy.Terms) int32 {
+	steady := t.Arriving / (t.Utilization * t.Capacity)
+	drain := (t.Arriving + t.Backlog/t.Drain) / t.Capacity
 	return int32(math.Ceil(max(steady, drain)))
 }
 
@@ -43,7 +41,7 @@ type deciding struct {
 func (d deciding) run(t *testing.T) {
 	decision, _ := policy.Decide(d.in, d.state)
 	if d.want == byTerms {
-		d.want = neededBy(t, decision)
+		d.want = neededBy(decision.Terms)
 		require.Greater(t, d.want, d.in.CurrentReplicas)
 	}
 	require.Equal(t, d.want, decision.Replicas, "equation: %s, hold: %v", decision.Equation, decision.Hold)
@@ -175,7 +173,7 @@ func TestThePredictedBacklogCountsReplicasFromWhenTheyConsume(t *testing.T) {
 			Capacity: learned(100), Arrivals: arrivals(800),
 			Start: policy.Start{Replicas: 10, From: 4, Changed: ago(ordered), Seconds: 40, Count: 5},
 		})
-		return term(t, decision, "backlog")
+		return decision.Terms.Backlog
 	}
 	all, soon, now := predicted(10, time.Hour), predicted(4, 20*time.Second), predicted(4, 0)
 	require.Less(t, all, 20_000.0, "they drain it")

@@ -4,10 +4,6 @@
 package policy_test
 
 import (
-	"slices"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -88,12 +84,4 @@ func covering(share float64) *policy.LearnedCapacity {
 	c := learned(100)
 	c.Coverage = share
 	return c
-}
-
-// term is a number of the equation of a decision.
-func term(t *testing.T, decision policy.Decision, name string) float64 {
-	t.Helper()
-	i := slices.IndexFunc(decision.Terms, func(one policy.Term) bool { return one.Name == name })
-	require.GreaterOrEqual(t, i, 0, "%s of %v", name, decision.Terms)
-	return decision.Terms[i].Value
 }

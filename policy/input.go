@@ -129,8 +129,8 @@ type Decision struct {
 	Strategy v1alpha1.StrategyType
 	// Equation with its numbers, for the user; empty when none could be computed.
 	Equation string
-	// Terms of the equation of strategy Capacity; empty for other strategies.
-	Terms []Term
+	// Terms of the equation of strategy Capacity; zero for other strategies.
+	Terms Terms
 	// CappedBy names the bound that changed the result; empty for none.
 	CappedBy string
 	// Hold is the reason that the recommendation was not followed; nil if it was.
@@ -153,12 +153,8 @@ type Decision struct {
 	Surplus int32
 }
 
-// Term is one number of an equation, such as planned, 500, "messages/s".
-type Term struct {
-	Name  string
-	Value float64
-	Unit  string
-}
+// Terms are rates in messages per second, messages, and the time to drain them in seconds.
+type Terms struct{ Arriving, Utilization, Capacity, Backlog, Drain float64 }
 
 // Hold is the reason that replicas were kept.
 type Hold struct {

@@ -48,7 +48,7 @@ func TestReplicasOfAFailoverSubscriptionMatchExhaustiveSearch(t *testing.T) {
 		in = partitioned(r, in, 1+r.IntN(20))
 		in.Reading.At = noon().Add(time.Second)
 		decision, after := policy.Decide(in, policy.State{Arrivals: arrivals(rate), Capacity: learned(one)})
-		utilization, drain := term(t, decision, "utilization"), term(t, decision, "drain")
+		utilization, drain := decision.Terms.Utilization, decision.Terms.Drain
 		steady, waiting := make([]float64, len(in.Partitions)), make([]float64, len(in.Partitions))
 		for i, p := range in.Partitions {
 			arriving, _ := p.PublishRate.Value()

@@ -168,7 +168,7 @@ type recommendation struct {
 	// steady is what the arrivals need, and needed what a scale-down keeps: it drains the backlog too.
 	steady, needed int32
 	equation       string
-	terms          []Term
+	terms          Terms
 	// overloaded is true if one replica has too much load although the total is within the capacity of all.
 	overloaded bool
 	// foresees is true if a load that is about to begin needs replicas.

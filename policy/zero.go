@@ -132,7 +132,7 @@ func (d Decision) aboutZero(equation string, foresees bool) Decision {
 	if equation == "" || foresees && d.Replicas > 0 {
 		return d
 	}
-	d.Strategy, d.Equation, d.Terms = "", equation, nil
+	d.Strategy, d.Equation, d.Terms = "", equation, Terms{}
 	return d
 }
 

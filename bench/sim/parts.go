@@ -53,13 +53,8 @@ func parts() []baseline.Part {
 }
 
 // formula is the result of the terms of a decision.
-func formula(terms []policy.Term) int32 {
-	value := map[string]float64{}
-	for _, t := range terms {
-		value[t.Name] = t.Value
-	}
-	arriving, drain := value["planned"], value["planned"]+value["backlog"]/value["drain"]
-	return int32(math.Ceil(max(arriving/value["utilization"], drain) / value["capacity"]))
+func formula(t policy.Terms) int32 {
+	return int32(math.Ceil(max(t.Arriving/t.Utilization, t.Arriving+t.Backlog/t.Drain) / t.Capacity))
 }
 
 // arrivals changes the learned arrivals.
