@@ -29,8 +29,8 @@ type Number struct {
 	Held string
 }
 
-// Desired returns the decision of a policy, or why there is none, as a text for the user. It suits autoscalers that hold
-// replicas on an error.
+// Desired returns the decision of a policy, or why there is none, as a text for the user. It suits autoscalers that
+// hold replicas on an error.
 //
 // A status of an older generation counts, within the current bounds: the target cannot change, and a change of
 // maxReplicas takes effect at once. The mode does not matter: no autoscaler of ours follows mode Recommend.
