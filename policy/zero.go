@@ -149,17 +149,26 @@ func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 		return "no backlog = 0"
 	case replicas == 0 || in.CurrentReplicas > 0:
 		return ""
-	case ready < 1 && in.Reading.Unconfirmed < 1 && in.Reading.Coverage.Lacks(backlog.ErrSubscriptionNotFound):
-		return "woken from zero: a topic lacks the subscription = 1"
-	case ready < 1 && in.Reading.Unconfirmed < 1:
-		return "" // a wake that the autoscaler has not followed
 	case ready < 1:
-		return fmt.Sprintf("woken from zero: %s unconfirmed backlog = %d", short(in.Reading.Unconfirmed), replicas)
+		return wakeWithoutBacklog(in.Reading, replicas)
 	default:
 		if _, equation = s.wakeReplicas(in, work); equation != "" {
 			return equation
 		}
 		return fmt.Sprintf("woken from zero: %s backlog, capacity of a replica unknown = %d", short(ready), replicas)
+	}
+}
+
+// wakeWithoutBacklog is the equation of a wake; empty for one that the autoscaler has not followed before its backlog
+// was gone.
+func wakeWithoutBacklog(r backlog.Reading, replicas int32) string {
+	switch {
+	case r.Unconfirmed >= 1:
+		return fmt.Sprintf("woken from zero: %s unconfirmed backlog = %d", short(r.Unconfirmed), replicas)
+	case r.Coverage.Lacks(backlog.ErrSubscriptionNotFound):
+		return "woken from zero: a topic lacks the subscription = 1"
+	default:
+		return ""
 	}
 }
 
