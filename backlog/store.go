@@ -69,8 +69,8 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 
 // Flags of the programs that set Bounds; messages name them, with the values of the chart.
 const (
-	SubscriptionBoundFlag = "--max-topics-per-subscription"
-	NamespaceBoundFlag    = "--max-topics-per-namespace"
+	subscriptionBoundFlag = "--max-topics-per-subscription"
+	namespaceBoundFlag    = "--max-topics-per-namespace"
 )
 
 // Bounds are how much owners may track; 0 is no bound. A subscription beyond one is refused as a whole
@@ -104,7 +104,7 @@ func (b Bounds) refuseSubscription(topics tracks, tooMany bool) error {
 	}
 	return Errorf(ErrTooManyTopics, "subscription %s has %s topics, and the bound of a subscription is %s: name fewer, "+
 		"or raise %s (value pulsar.maxTopicsPerSubscription of the chart)", topics.subscription.Name, count,
-		grouped(b.Subscription), SubscriptionBoundFlag)
+		grouped(b.Subscription), subscriptionBoundFlag)
 }
 
 // refuseNamespace returns why a tenant may not track these topics, with which it would have after pairs of topic and
@@ -116,7 +116,7 @@ func (b Bounds) refuseNamespace(topics tracks, before, after int) error {
 	return Errorf(ErrTooManyTopics, "with the %s of subscription %s, all subscriptions of the Kubernetes namespace "+
 		"would have %s topics, and the bound of a namespace is %s: track fewer, or raise %s (value "+
 		"pulsar.maxTopicsPerNamespace of the chart)", grouped(len(topics.topics)), topics.subscription.Name, grouped(after),
-		grouped(b.Namespace), NamespaceBoundFlag)
+		grouped(b.Namespace), namespaceBoundFlag)
 }
 
 // pairsAfter is the number of pairs of a tenant that tracks these topics instead of the earlier ones.

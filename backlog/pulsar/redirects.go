@@ -27,9 +27,9 @@ const (
 	maxOwners = 100_000
 )
 
-// checkRedirect is the CheckRedirect of a call. A broker redirects to the owner of the topic, which is another host:
-// the credentials are sent there if it is an allowed host, or a pod behind the Service that the admin URL names. Nothing
-// is sent to any other. direct is true if the request was for the owner.
+// checkRedirect is the CheckRedirect of a call. A broker redirects to the owner of the topic, which is another host: the
+// credentials are sent there if it is an allowed host, or a pod behind the Service that the admin URL names, and nothing
+// to any other. direct is true if the request was for the owner.
 func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		from, to := via[len(via)-1].URL, req.URL

@@ -82,7 +82,7 @@ func TestARedirectToAPodBehindTheServiceIsFollowed(t *testing.T) {
 		"of another Service":         {service: "broker.pulsar:8080", pod: "broker-0.other.pulsar:8080", refused: true},
 		"of another namespace":       {service: "broker.pulsar:8080", pod: "broker-0.broker.media:8080", refused: true},
 		"a name that ends alike":     {service: "broker.pulsar:8080", pod: "my-broker.pulsar:8080", refused: true},
-		"outside of the cluster":     {service: "broker.pulsar:8080", pod: "b.broker.pulsar.svc.example.org:8080", refused: true},
+		"outside of the cluster":     {service: "broker.pulsar:8080", pod: "b.broker.pulsar.svc.test:8080", refused: true},
 		"at another port":            {service: "broker.pulsar:8080", pod: "broker-0.broker.pulsar:9090", refused: true},
 		"below an address":           {service: "10.0.0.1:8080", pod: "x.10.0.0.1:8080", refused: true},
 		"the Service of a namespace": {service: "broker-0.broker.pulsar:8080", pod: "broker.pulsar:8080", refused: true},

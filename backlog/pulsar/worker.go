@@ -29,8 +29,8 @@ const workerTimeout = 30 * time.Second
 // instances. So only one at a time is active for each worker. Call them at most once a minute, and scrape the pods
 // instead if possible.
 //
-// A redirect to the worker that owns the function (307) is followed as brokers' are. For others Config.AllowedHosts must
-// have the workers' host names. The credentials need the action "functions", "sinks" or "sources" on the namespace.
+// A redirect to the worker that owns the function (307) is followed as those of brokers are: Config.AllowedHosts must
+// have the workers' names that are not behind their Service. The credentials need the action "functions", "sinks" or "sources" on the namespace.
 type Worker struct {
 	client *client
 	now    func() time.Time

@@ -70,7 +70,7 @@ func (o *Options) checkCertificate() []error {
 	c := o.Certificate
 	p.OneOf("serving-certificate", c.Mode, certificateFiles, certificateSelf)
 	p.Name("serving-certificate-secret", c.Secret, validation.IsDNS1123Subdomain)
-	p.Between("serving-certificate-lifetime", c.Lifetime, time.Minute, 365*24*time.Hour)
+	flags.Between(&p, "serving-certificate-lifetime", c.Lifetime, time.Minute, 365*24*time.Hour)
 	if c.Host != "" {
 		p.Name("serving-certificate-host", c.Host, validation.IsDNS1123Subdomain)
 	}

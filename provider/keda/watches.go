@@ -22,8 +22,8 @@ const (
 	MaxStreams = 40_000
 	// DefaultMaxStreamsPerNamespace of Config: others keep most of MaxStreams.
 	DefaultMaxStreamsPerNamespace = MaxStreams / 4
-	// StreamBoundFlag is the flag of the scaler that sets the bound; messages name it.
-	StreamBoundFlag = "--max-streams-per-namespace"
+	// streamBoundFlag is the flag of the scaler that sets the bound; messages name it.
+	streamBoundFlag = "--max-streams-per-namespace"
 )
 
 // watches are the triggers with open streams. They are safe for concurrent use.
@@ -102,7 +102,7 @@ func (w *watches) add(t Trigger, end time.Time) (*watch, *stream, error) {
 	case w.namespaces[namespace] >= w.perNamespace:
 		return nil, nil, response.Errorf(response.Busy, "%d streams for namespace %s are open, and the bound of a "+
 			"namespace is %d: use fewer external-push triggers, or raise %s (value scaler.maxStreamsPerNamespace of the "+
-			"chart); KEDA still polls the trigger", w.namespaces[namespace], namespace, w.perNamespace, StreamBoundFlag)
+			"chart); KEDA still polls the trigger", w.namespaces[namespace], namespace, w.perNamespace, streamBoundFlag)
 	}
 	w.streams++
 	w.namespaces[namespace]++

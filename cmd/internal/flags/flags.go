@@ -13,7 +13,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -90,11 +89,6 @@ func Between[T cmp.Ordered](p *Problems, flag string, value, least, most T) {
 	if value < least || value > most {
 		p.Add("--%s is %v: it must be from %v to %v", flag, value, least, most)
 	}
-}
-
-// Between checks a duration likewise.
-func (p *Problems) Between(flag string, value, least, most time.Duration) {
-	Between(p, flag, value, least, most)
 }
 
 // OneOf checks a flag against its allowed values.
