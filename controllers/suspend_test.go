@@ -422,6 +422,30 @@ func TestADeletedPolicyNeverHangs(t *testing.T) {
 	}
 }
 
+func TestAFailedRestoreHidesNoMissingTarget(t *testing.T) {
+	env := takingOver(t, foreignAutoscalers()...)
+	env.reconcile()
+	env.until("our autoscaler", env.scaling)
+	require.NoError(t, env.client.Delete(t.Context(), fixture.Function()))
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictRefuse })
+	env.patchFails = errors.New("boom")
+	for range 3 {
+		env.after(soon)
+		_, _ = env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+	}
+	for name, want := range map[string]string{
+		v1alpha1.ConditionReady: "False/TargetNotFound", v1alpha1.ConditionTargetFound: "False/TargetNotFound",
+		v1alpha1.ConditionBacklogKnown: "Unknown/NotChecked", v1alpha1.ConditionAutoscalerApplied: "False/Restoring",
+		v1alpha1.ConditionScalesWithoutRestart: "Unknown/NotChecked",
+	} {
+		status, _ := env.condition(name)
+		require.Equal(t, want, status, name)
+	}
+	_, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Contains(t, message, "boom")
+	require.Nil(t, env.policy().Status.DesiredReplicas)
+}
+
 func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 	mesh := cluster.NewUnstructured(cluster.KindFunctionMesh)
 	mesh.SetNamespace(fixture.Namespace)

@@ -30,15 +30,22 @@ type outcome struct {
 	// capacity of one replica; nil before it was learned.
 	capacity                 *policy.LearnedCapacity
 	applyFailed, scaleFailed error
+	// restoreFailed is why the restore of other autoscalers failed while no target can be scaled; nil for none.
+	restoreFailed *plan.Violation
 }
 
 // newOutcome is what was observed, as it is after the writes.
 func newOutcome(o plan.Observed, r plan.Result) outcome {
 	o.Autoscaler, o.ScaledObject = r.Autoscaler, r.ScaledObject
-	if r.Violation != nil {
-		o.Violation = r.Violation
+	after := outcome{Observed: o, applyFailed: r.ApplyFailed, scaleFailed: r.ScaleFailed}
+	switch {
+	case r.Violation == nil:
+	case o.NothingToDecide() && r.Violation.Condition != v1alpha1.ConditionTargetFound:
+		after.restoreFailed = r.Violation // the other conditions still have to say that the target is missing
+	default:
+		after.Violation = r.Violation
 	}
-	return outcome{Observed: o, applyFailed: r.ApplyFailed, scaleFailed: r.ScaleFailed}
+	return after
 }
 
 // conditions are the updated conditions of the policy.
@@ -114,6 +121,8 @@ func targetFound(o plan.Observed) metav1.Condition {
 func (o outcome) autoscalerApplied() metav1.Condition {
 	const retrying = "retrying after an error: "
 	switch {
+	case o.restoreFailed != nil:
+		return No(o.restoreFailed.Reason, o.restoreFailed.Message)
 	case o.NothingToDecide():
 		return notChecked()
 	case o.Violation != nil:
