@@ -283,7 +283,7 @@ func TestSubscriptionOfAPolicyTakesPrecedence(t *testing.T) {
 	targets := newTestTargets(t, []client.Object{function, fixture.ConfigMap()})
 	found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 	require.NoError(t, err)
-	require.True(t, found.OwnAutoscaler, "the other fields of the Function count")
+	require.Equal(t, new(int32(9)), found.MaxReplicas, "the other fields of the Function count")
 	want := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
 	require.Equal(t, want, found.Subscription)
 	subscription, err := targets.Finder.Declared(t.Context(), p.Namespace, p.Spec)

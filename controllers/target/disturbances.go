@@ -41,7 +41,7 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 		}
 		statefulSet = plan.FunctionMeshName(target.Ref)
 	}
-	set, updating, err := f.reader.rollout(ctx, namespace, target.Ref, statefulSet)
+	pods, updating, err := f.reader.rollout(ctx, namespace, target.Ref, statefulSet)
 	if err != nil {
 		return nil, err
 	}
@@ -50,18 +50,15 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 		return nil, err
 	}
 	described := *target
-	described.Updating, described.Unfollowed = updating, f.reader.unfollowed(target, object, set)
+	described.Updating, described.Unfollowed = updating, f.reader.unfollowed(target, object, pods)
 	if described.Reported == nil {
-		described.Reported = readyReplicas(set)
+		described.Reported = readyReplicas(pods)
 	}
 	if paused := w.pausedRollout(); paused != nil && target.Frozen == nil {
 		described.Frozen = paused
 	}
-	described.MostUsefulGrace = w.mostUsefulGrace()
-	if described.GracePeriod, err = f.reader.gracePeriod(ctx, namespace, target.Ref, w); err != nil {
-		return nil, err
-	}
-	described.Disturbances = slices.Concat(target.Disturbances, w.disturbances(set), vertical)
+	described.GracePeriod, described.MostUsefulGrace = gracePeriod(target.Ref, w, pods), w.mostUsefulGrace()
+	described.Disturbances = slices.Concat(target.Disturbances, w.disturbances(pods), vertical)
 	return &described, nil
 }
 
@@ -78,18 +75,18 @@ func readyReplicas(set *unstructured.Unstructured) *int32 {
 	return new(int32(max(0, min(ready, math.MaxInt32))))
 }
 
-// rollout is the StatefulSet that runs the target, nil without one, and whether pods of the target are being replaced;
-// false when that is unknown.
+// rollout is the StatefulSet or Deployment that has the target's pods, nil without one, and whether its pods are being
+// replaced; false when that is unknown.
 func (r *Reader) rollout(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef, statefulSet string) (
-	set *unstructured.Unstructured, replacing bool, err error,
+	pods *unstructured.Unstructured, replacing bool, err error,
 ) {
 	switch {
 	case RunsInstances(ref) || isKind(ref, cluster.KindStatefulSet):
-		set, err = r.Object(ctx, cluster.KindStatefulSet, namespace, statefulSet)
-		return set, updating(set), err
+		pods, err = r.Object(ctx, cluster.KindStatefulSet, namespace, statefulSet)
+		return pods, updating(pods), err
 	case isKind(ref, cluster.KindDeployment):
-		deployment, err := r.Object(ctx, cluster.KindDeployment, namespace, ref.Name)
-		return nil, rollsOut(deployment), err
+		pods, err = r.Object(ctx, cluster.KindDeployment, namespace, ref.Name)
+		return pods, rollsOut(pods), err
 	default:
 		return nil, false, nil
 	}

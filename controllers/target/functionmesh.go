@@ -113,15 +113,16 @@ func (w workload) target(ref v1alpha1.ScaleTargetRef) plan.Target {
 		Scaled:            scaledBy(ref),
 		UID:               w.Metadata.UID,
 		Replicas:          w.Spec.Replicas,
-		OwnAutoscaler:     w.Spec.MaxReplicas != nil,
 		MaxReplicas:       w.Spec.MaxReplicas,
 		NeverZero:         w.Kind == cluster.KindSource,
-		Unmanaged:         w.Metadata.Annotations[cluster.AnnotationManaged] == "false",
 		Component:         f.FullName(),
 		Output:            outputName(w.Spec.Output.Topic),
 		NeverAcknowledges: f.NeverAcknowledges,
 	}
 	target.MeshOwner = meshOwner(w.Metadata.OwnerReferences)
+	if isUnmanaged(w.Metadata.Annotations) {
+		target.Unmanaged = ref.Kind + " " + ref.Name
+	}
 	return target
 }
 

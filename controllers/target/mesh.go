@@ -57,16 +57,17 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 	}
 	if child != nil {
 		target.UID = string(child.GetUID())
-		target.Unmanaged, target.UnmanagedBy = unmanaged(child), child.GetKind()+" "+child.GetName()
 	}
-	if unmanaged(mesh) {
-		target.Unmanaged, target.UnmanagedBy = true, mesh.GetKind()+" "+mesh.GetName()
+	for _, object := range []*unstructured.Unstructured{child, mesh} {
+		if object != nil && isUnmanaged(object.GetAnnotations()) {
+			target.Unmanaged = object.GetKind() + " " + object.GetName()
+		}
 	}
 	return target, invalid
 }
 
-func unmanaged(object *unstructured.Unstructured) bool {
-	return object.GetAnnotations()[cluster.AnnotationManaged] == "false"
+func isUnmanaged(annotations map[string]string) bool {
+	return annotations[cluster.AnnotationManaged] == "false"
 }
 
 // MeshEntry is an entry in one of a FunctionMesh's lists.

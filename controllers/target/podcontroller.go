@@ -4,7 +4,6 @@
 package target
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
 // podController has the fields of a Deployment or StatefulSet that scaling needs, and all that the cache keeps of a
@@ -85,26 +83,19 @@ func (w workload) mostUsefulGrace() time.Duration {
 
 // gracePeriod is how long the pods of the target may take to end; nil if that is unknown, or if the user cannot set it:
 // a function worker writes 0.
-func (r *Reader) gracePeriod(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef, w workload) (
-	*time.Duration, error,
-) {
-	if RunsInstances(ref) {
-		if seconds := w.Spec.Pod.TerminationGracePeriodSeconds; seconds != nil {
-			return graceOf(*seconds), nil
-		}
-		return graceOf(corev1.DefaultTerminationGracePeriodSeconds), nil
+func gracePeriod(ref v1alpha1.ScaleTargetRef, w workload, pods *unstructured.Unstructured) *time.Duration {
+	seconds := int64(corev1.DefaultTerminationGracePeriodSeconds)
+	switch own := w.Spec.Pod.TerminationGracePeriodSeconds; {
+	case own != nil:
+		seconds = *own
+	case RunsInstances(ref):
+	case pods == nil || IsOfWorker(pods):
+		return nil
+	default:
+		seconds = templateGracePeriod(pods)
 	}
-	if !isKind(ref, cluster.KindStatefulSet) && !isKind(ref, cluster.KindDeployment) {
-		return nil, nil //nolint:nilnil // unknown
-	}
-	object, err := r.Object(ctx, ref.Kind, namespace, ref.Name)
-	if err != nil || object == nil || IsOfWorker(object) {
-		return nil, err
-	}
-	return graceOf(templateGracePeriod(object)), nil
+	return new(time.Duration(seconds) * time.Second)
 }
-
-func graceOf(seconds int64) *time.Duration { return new(time.Duration(seconds) * time.Second) }
 
 // templateGracePeriod is that of the pod template of a Deployment or StatefulSet, in seconds.
 func templateGracePeriod(object *unstructured.Unstructured) int64 {

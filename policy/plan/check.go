@@ -76,9 +76,9 @@ func targetProblem(s Subject) *Violation {
 		return TargetProblem(v1alpha1.ReasonOwnedByFunctionMesh, "%s belongs to FunctionMesh %s, which resets its replicas "+
 			"at every change: replace this policy with one with scaleTargetRef %s", object, target.MeshOwner,
 			throughMesh(target.Ref, target.MeshOwner))
-	case target.Unmanaged:
+	case target.Unmanaged != "":
 		return TargetProblem(v1alpha1.ReasonUnmanaged, "%s has the annotation compute.functionmesh.io/managed: \"false\", "+
-			"so scaling it has no effect: remove the annotation", cmp.Or(target.UnmanagedBy, object))
+			"so scaling it has no effect: remove the annotation", target.Unmanaged)
 	case target.Stopped:
 		return TargetProblem(v1alpha1.ReasonStopped, "%s is stopped, and a change of its parallelism would start some of "+
 			"its instances: start it first (pulsar-admin %ss start)", Name(spec),
@@ -133,7 +133,7 @@ func otherProblem(s Subject, a Autoscalers) *Violation {
 		// continues, since nothing is restored beside it.
 		return ScalingProblem(v1alpha1.ReasonRestoring, "AutoscalingPolicy %s restores what it took over on the same "+
 			"target: wait for it, up to a minute", a.Restoring)
-	case target.OwnAutoscaler:
+	case target.MaxReplicas != nil:
 		field := "spec.maxReplicas"
 		if target.Scaling == ByMesh {
 			field = "maxReplicas"

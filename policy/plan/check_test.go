@@ -57,7 +57,7 @@ func TestCheckNamesTheFirstFix(t *testing.T) {
 				"FunctionMesh, name: pipeline, component: {kind: Function, name: resize}}",
 		},
 		"the operator ignores it": {
-			func(w *plan.Observed) { w.Target.Unmanaged = true },
+			func(w *plan.Observed) { w.Target.Unmanaged = "Function resize" },
 			v1alpha1.ConditionTargetFound, "Unmanaged",
 			`Function resize has the annotation compute.functionmesh.io/managed: "false", so scaling it has no effect: remove the annotation`,
 		},
@@ -79,7 +79,7 @@ func TestCheckNamesTheFirstFix(t *testing.T) {
 			change: func(w *plan.Observed) { w.Restoring, w.Autoscaler = "resize-old", applied(t, *w) },
 		},
 		"function mesh scales it": {
-			func(w *plan.Observed) { w.Target.OwnAutoscaler = true },
+			func(w *plan.Observed) { w.Target.MaxReplicas = new(int32(5)) },
 			v1alpha1.ConditionAutoscalerApplied, "FunctionHasOwnAutoscaler",
 			"Function resize sets spec.maxReplicas, so Function Mesh runs a HorizontalPodAutoscaler of its own for it: " +
 				"remove spec.maxReplicas, then delete HorizontalPodAutoscaler resize-function, or set conflictPolicy: TakeOver",
@@ -181,7 +181,7 @@ func TestAutoscalerNamesAreValidAndDistinct(t *testing.T) {
 
 func TestRecommendIgnoresOtherAutoscalers(t *testing.T) {
 	w := world()
-	w.Target.OwnAutoscaler = true
+	w.Target.MaxReplicas = new(int32(5))
 	w.OlderPolicy = "first"
 	w.Conflicting = []plan.ConflictingAutoscaler{{
 		Kind: "HorizontalPodAutoscaler", Name: "theirs", TargetKind: "Function",

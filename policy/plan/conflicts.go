@@ -73,7 +73,7 @@ type ConflictingAutoscaler struct {
 
 // isOrphaned reports whether Function Mesh created the conflicting autoscaler for the target, and does not delete it.
 func (r ConflictingAutoscaler) isOrphaned(target *Target) bool {
-	return !target.OwnAutoscaler && r.ofFunctionMesh(target)
+	return target.MaxReplicas == nil && r.ofFunctionMesh(target)
 }
 
 // ofFunctionMesh reports whether Function Mesh created the conflicting autoscaler for the target.

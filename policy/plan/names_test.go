@@ -64,13 +64,13 @@ func TestCheckNamesTheEntryOfAMesh(t *testing.T) {
 		message string
 	}{
 		"with an autoscaler of Function Mesh": {
-			func(w *plan.Observed) { w.Target.OwnAutoscaler = true },
+			func(w *plan.Observed) { w.Target.MaxReplicas = new(int32(5)) },
 			"Function resize of FunctionMesh etl sets maxReplicas, so Function Mesh runs a HorizontalPodAutoscaler of its own " +
 				"for it: " +
 				"remove maxReplicas, then delete HorizontalPodAutoscaler etl-resize-function, or set conflictPolicy: TakeOver",
 		},
 		"of an unmanaged mesh": {
-			func(w *plan.Observed) { w.Target.Unmanaged, w.Target.UnmanagedBy = true, "FunctionMesh etl" },
+			func(w *plan.Observed) { w.Target.Unmanaged = "FunctionMesh etl" },
 			"FunctionMesh etl has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: " +
 				"remove the annotation",
 		},

@@ -81,7 +81,7 @@ func skipMaxReplicas(target *Target) string {
 	switch {
 	case target == nil:
 		return "the target is gone"
-	case target.OwnAutoscaler:
+	case target.MaxReplicas != nil:
 		return "a user or another controller set it meanwhile"
 	case target.Frozen != nil:
 		return target.Frozen.Message

@@ -121,10 +121,8 @@ type Target struct {
 	NeverAcknowledges bool
 	// NeverZero is true for targets that always need a replica: batch sources, and functions of a worker.
 	NeverZero bool
-	// OwnAutoscaler is true if the target's operator creates an autoscaler of its own, up to MaxReplicas
-	// (spec.maxReplicas).
-	OwnAutoscaler bool
-	MaxReplicas   *int32
+	// MaxReplicas is spec.maxReplicas, up to which the target's operator runs an autoscaler of its own; nil for none.
+	MaxReplicas *int32
 	// MeshOwner is the FunctionMesh that controls the target and resets its replicas; empty for none, or if the policy
 	// scales through the mesh.
 	MeshOwner string
@@ -133,10 +131,9 @@ type Target struct {
 	// MissingChild is the entry of the FunctionMesh at which Function Mesh stops before the target is created or scaled:
 	// the target's own, or an earlier one; nil for none.
 	MissingChild *MissingChild
-	// Unmanaged is true if an annotation makes the operator ignore the target, so that scaling it has no effect.
-	Unmanaged bool
-	// UnmanagedBy is the object with that annotation, such as "FunctionMesh etl", if it is not Ref.
-	UnmanagedBy string
+	// Unmanaged is the object, such as "FunctionMesh etl", of which an annotation makes the operator ignore the target, so
+	// that scaling it has no effect; empty for none.
+	Unmanaged string
 	// Stopped is true for a function of a worker that the user stopped.
 	Stopped bool
 	// Updating is true while a rollout is replacing its pods.

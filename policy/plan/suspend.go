@@ -98,7 +98,7 @@ func nextStep(s Subject, conflicting []ConflictingAutoscaler) (*Suspension, *Vio
 	if known := s.Policy.Status.TakenOver; known != nil {
 		record = *known.DeepCopy()
 	}
-	if s.Target.OwnAutoscaler {
+	if s.Target.MaxReplicas != nil {
 		record.MaxReplicas = s.Target.MaxReplicas
 		return &Suspension{Action: ClearMaxReplicas, Record: record}, nil
 	}
@@ -124,9 +124,6 @@ func nextStep(s Subject, conflicting []ConflictingAutoscaler) (*Suspension, *Vio
 
 // cannotTakeOver is what the user must fix before the controller can take over; empty for nothing.
 func cannotTakeOver(s Subject, conflicting []ConflictingAutoscaler) string {
-	if s.Target.OwnAutoscaler && s.Target.MaxReplicas == nil {
-		return "maxReplicas of the target's own autoscaler is unknown, so it cannot be restored: remove it"
-	}
 	autoscalers := 0
 	var paused []v1alpha1.ObjectName // and those that are to be
 	if known := s.Policy.Status.TakenOver; known != nil {

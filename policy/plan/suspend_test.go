@@ -41,7 +41,7 @@ func TestNextSuspension(t *testing.T) {
 	own := conflict(hpa, "resize-function", "Function resize")
 	leaving := conflict(hpa, "keda-hpa-so", "ScaledObject so")
 	leaving.Terminating = true
-	set := func(w *plan.Observed) { w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5)) }
+	set := func(w *plan.Observed) { w.Target.MaxReplicas = new(int32(5)) }
 	theirs := conflict(hpa, "theirs", "")
 	paused := func(names ...v1alpha1.ObjectName) func(*plan.Observed) {
 		return func(w *plan.Observed) { w.Policy.Status.TakenOver = &v1alpha1.TakenOver{ScaledObjects: names} }
@@ -140,17 +140,13 @@ func TestNextSuspension(t *testing.T) {
 			conflicting: []plan.ConflictingAutoscaler{conflict(hpa, "z", "AutoscalingPolicy z")},
 			reason:      v1alpha1.ReasonConflictingAutoscaler,
 		},
-		"nothing if maxReplicas is unknown": {
-			change: func(w *plan.Observed) { w.Target.OwnAutoscaler = true },
-			reason: v1alpha1.ReasonFunctionHasOwnAutoscaler,
-		},
 		"nothing in a mesh": {
 			conflicting: []plan.ConflictingAutoscaler{theirs},
 			change:      func(w *plan.Observed) { w.Target.MeshOwner = "m" }, reason: v1alpha1.ReasonOwnedByFunctionMesh,
 		},
 		"nothing of an unmanaged target": {
 			conflicting: []plan.ConflictingAutoscaler{theirs},
-			change:      func(w *plan.Observed) { w.Target.Unmanaged = true }, reason: v1alpha1.ReasonUnmanaged,
+			change:      func(w *plan.Observed) { w.Target.Unmanaged = "Function resize" }, reason: v1alpha1.ReasonUnmanaged,
 		},
 	}
 	for name, test := range tests {
@@ -232,10 +228,7 @@ func TestRestore(t *testing.T) {
 				manifest("theirs", child.APIVersion, child.Kind, child.Name),
 			}
 		}, given{max: true, autoscalers: []string{"theirs"}}},
-		"a user set maxReplicas": {func(w *plan.Observed) {
-			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true,
-				new(int32(9))
-		}, given{
+		"a user set maxReplicas": {func(w *plan.Observed) { w.Target.MaxReplicas = new(int32(9)) }, given{
 			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: a user or another controller set it meanwhile"},
 		}},
 		"at zero, where a restored HPA is disabled": {func(w *plan.Observed) { w.Target.Replicas = new(int32) }, given{
@@ -262,7 +255,7 @@ func TestRestore(t *testing.T) {
 			},
 		}},
 		"Function Mesh recreated its autoscaler already": {func(w *plan.Observed) {
-			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5))
+			w.Target.MaxReplicas = new(int32(5))
 			w.Conflicting = []plan.ConflictingAutoscaler{
 				conflict("HorizontalPodAutoscaler", "resize-function", "Function resize"),
 			}
