@@ -4,11 +4,14 @@
 package controllers
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -94,10 +97,16 @@ func relist[K comparable](lists map[K][]types.NamespacedName, in map[types.Names
 	}
 }
 
-func (i *interest) setQueue(queue priorityqueue.PriorityQueue[reconcile.Request]) {
+// start takes over the queue, to which news of topics is added from now on.
+func (i *interest) start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	ordered, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request])
+	if !ok {
+		return fmt.Errorf("the queue is a %T, without priorities", queue)
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.queue = queue
+	i.queue = ordered
+	return nil
 }
 
 // patternNewsDelay batches changes of the topics of a pattern: there may be thousands, each with new data every few

@@ -57,10 +57,13 @@ func allPausedChanged(lease types.NamespacedName) predicate.Predicate {
 	}
 }
 
+// everyPolicy enqueues all policies, at an event of the Lease or of the cluster's capabilities.
 func everyPolicy(reader client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		log.FromContext(ctx).Info("all policies are paused or resume", "annotation",
-			object.GetAnnotations()[AnnotationPaused])
+		if _, isLease := object.(*coordinationv1.Lease); isLease {
+			log.FromContext(ctx).Info("all policies are paused or resume", "annotation",
+				object.GetAnnotations()[AnnotationPaused])
+		}
 		var list v1alpha1.AutoscalingPolicyList
 		if err := reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 			log.FromContext(ctx).Error(err, "listing policies: each is reconciled after its next poll")

@@ -165,7 +165,7 @@ func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	env.reconciler.Notify(topic) // no queue: not the leader
 	queue := priorityqueue.New[reconcile.Request]("news")
 	t.Cleanup(queue.ShutDown)
-	require.NoError(t, notifications{interest: env.reconciler.interest}.Start(t.Context(), queue))
+	require.NoError(t, env.reconciler.interest.start(t.Context(), queue))
 	env.reconcile()
 	env.reconciler.Notify(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/other"})
 	require.Zero(t, queue.Len())
@@ -192,7 +192,7 @@ func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	function := fixture.Function()
 	fixture.Spec(function)["replicas"] = int64(0)
 	idle := newTestEnv(t, function, idlePolicy(v1alpha1.ActuatorDirect), fixture.ConfigMap())
-	require.NoError(t, notifications{interest: idle.reconciler.interest}.Start(t.Context(), queue))
+	require.NoError(t, idle.reconciler.interest.start(t.Context(), queue))
 	idle.firstDecision(0)
 	queue.Add(reconcile.Request{NamespacedName: testLease()})
 	idle.reconciler.Notify(topic)

@@ -157,8 +157,8 @@ func watch(
 			builder.WithPredicates(autoscalerChanged())).
 		Watches(&coordinationv1.Lease{}, everyPolicy(mgr.GetCache()),
 			builder.WithPredicates(allPausedChanged(reconciler.config.Lease))).
-		WatchesRawSource(notifications{interest: reconciler.interest, discovery: discovery}).
-		WatchesRawSource(cluster.Source{Capabilities: capabilities}).
+		WatchesRawSource(notifications(reconciler.interest, discovery)).
+		WatchesRawSource(capabilityChanges(capabilities, everyPolicy(mgr.GetCache()))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: reconcileTimeout}).
 		Build(reconciler)
 	if err != nil {

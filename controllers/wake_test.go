@@ -142,7 +142,7 @@ func newCrowd(t *testing.T, many int, as *v1alpha1.AutoscalingPolicy, replicas i
 					queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 				}
 			}
-			return notifications{interest: c.reconciler.interest}.Start(ctx, queue)
+			return c.reconciler.interest.start(ctx, queue)
 		})))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)

@@ -5,7 +5,6 @@ package controllers
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"reflect"
 
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -189,27 +187,24 @@ func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	}}
 }
 
-// notifications is the source of the poller's events. It delays the workers until Functions, Sinks and Sources are
-// discovered: otherwise every policy would be reported without a target at every start.
-type notifications struct {
-	interest  *interest
-	discovery cluster.Discovery
-}
-
-// Start hands over the queue; the poller adds to it.
-func (n notifications) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	ordered, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request])
-	if !ok {
-		return fmt.Errorf("the queue is a %T, without priorities", queue)
+// notifications are the poller's events. Workers wait until Functions, Sinks and Sources are discovered: otherwise every
+// policy would be reported without a target at every start.
+func notifications(interest *interest, discovery cluster.Discovery) cluster.Source {
+	return cluster.Source{
+		Name: "notifications of the poller", Begin: interest.start,
+		Wait: func(ctx context.Context) error { return discovery.WaitForSync(ctx, cluster.CachedKinds()...) },
 	}
-	n.interest.setQueue(ordered)
-	return nil
 }
 
-// WaitForSync waits for the first discovery of every kind.
-func (n notifications) WaitForSync(ctx context.Context) error {
-	return n.discovery.WaitForSync(ctx, cluster.CachedKinds()...)
+// capabilityChanges enqueues every policy when the capabilities of the cluster change.
+func capabilityChanges(capabilities *cluster.Capabilities, every handler.EventHandler) cluster.Source {
+	return cluster.Source{
+		Name: "capabilities of the cluster", Wait: capabilities.WaitForProbe,
+		Begin: func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			capabilities.OnChange(func() {
+				every.Generic(ctx, event.GenericEvent{Object: &v1alpha1.AutoscalingPolicy{}}, queue)
+			})
+			return nil
+		},
+	}
 }
-
-// String names the source in logs.
-func (n notifications) String() string { return "notifications of the poller" }

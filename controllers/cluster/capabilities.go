@@ -16,12 +16,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -50,10 +48,8 @@ type CapabilitiesConfig struct {
 	// ExternalMetrics is set if the adapter serves external metrics.
 	ExternalMetrics bool
 	// KEDA reports whether its kinds are installed; Scaler is the address of our scaler for KEDA.
-	KEDA   func() bool
-	Scaler plan.Scaler
-	// Policies reads from the cache.
-	Policies   client.Reader
+	KEDA       func() bool
+	Scaler     plan.Scaler
 	Registerer prometheus.Registerer
 }
 
@@ -71,7 +67,8 @@ type Capabilities struct {
 	// mu guards all below.
 	mu    sync.Mutex
 	known known
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	// notify is called after a change; it does nothing on a replica that does not lead.
+	notify func()
 }
 
 // known has the results. Fields that are nil or zero are unknown.
@@ -83,9 +80,8 @@ type known struct {
 // NewCapabilities validates the configuration and registers the metrics.
 func NewCapabilities(config CapabilitiesConfig) (*Capabilities, error) {
 	switch {
-	case config.APIServices == nil || config.Server == nil || config.KEDA == nil || config.Policies == nil ||
-		config.Registerer == nil:
-		return nil, errors.New("capabilities: APIServices, Server, KEDA, Policies and Registerer must be set")
+	case config.APIServices == nil || config.Server == nil || config.KEDA == nil || config.Registerer == nil:
+		return nil, errors.New("capabilities: APIServices, Server, KEDA and Registerer must be set")
 	case config.Namespace == "" || config.Own.Namespace == "" || config.Own.Name == "":
 		return nil, fmt.Errorf("capabilities: Namespace is %q and Own is %q: both must be set", config.Namespace, config.Own)
 	}
@@ -94,6 +90,7 @@ func NewCapabilities(config CapabilitiesConfig) (*Capabilities, error) {
 		metrics: newCapabilityMetrics(config.Registerer),
 		changed: make(chan struct{}, 1),
 		probed:  make(chan struct{}),
+		notify:  func() {},
 	}, nil
 }
 
@@ -108,16 +105,11 @@ func Setup(mgr manager.Manager, config CapabilitiesConfig, installed func(kind s
 	if err != nil {
 		return nil, fmt.Errorf("creating a cache of APIServices: %w", err)
 	}
-	direct, err := client.New(mgr.GetConfig(),
-		client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return nil, fmt.Errorf("creating a client for dry runs: %w", err)
-	}
 	keda, err := watchPublished(mgr, KindScaledObject, installed)
 	if err != nil {
 		return nil, err
 	}
-	config.APIServices, config.Server, config.KEDA, config.Policies = services, direct, keda.available, mgr.GetCache()
+	config.APIServices, config.Server, config.KEDA = services, mgr.GetClient(), keda.available
 	c, err := NewCapabilities(config)
 	if err != nil {
 		return nil, err
@@ -144,6 +136,23 @@ func (k known) capabilities() plan.Capabilities {
 		MetricsAPIHolder: k.custom.holder, NoMetricsAPI: k.custom.absent,
 		KEDA: k.keda != nil && *k.keda,
 	}
+}
+
+// OnChange has notify called at each change.
+func (c *Capabilities) OnChange(notify func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notify = notify
+}
+
+// WaitForProbe waits for the first results: otherwise a new leader would change the actuator of a policy, and change it
+// back.
+func (c *Capabilities) WaitForProbe(ctx context.Context) error {
+	select {
+	case <-c.probed:
+	case <-ctx.Done(): // stopping: probed is closed long before a timeout
+	}
+	return nil
 }
 
 // NeedLeaderElection is false: see Capabilities.
@@ -221,7 +230,7 @@ func (c *Capabilities) apiServicesKnown() bool {
 func (c *Capabilities) refresh(ctx context.Context, logger logr.Logger, read func() bool) {
 	keda := c.config.KEDA()
 	if !read() {
-		c.update(ctx, logger, func(k *known) { k.keda = &keda })
+		c.update(logger, func(k *known) { k.keda = &keda })
 		return
 	}
 	custom, err := serverOf(ctx, c.config.APIServices, customMetricsGroup(), c.config.Own)
@@ -235,7 +244,7 @@ func (c *Capabilities) refresh(ctx context.Context, logger logr.Logger, read fun
 		}
 		return
 	}
-	c.update(ctx, logger, func(k *known) { k.custom, k.external, k.keda = custom, external, &keda })
+	c.update(logger, func(k *known) { k.custom, k.external, k.keda = custom, external, &keda })
 }
 
 // probe makes a dry run. A failed one changes nothing: then probe returns the time until the next one, given that of
@@ -248,7 +257,7 @@ func (c *Capabilities) probe(ctx context.Context, logger logr.Logger, failing ti
 	}
 	c.metrics.probed(time.Since(start), err)
 	if err == nil {
-		c.update(ctx, logger, func(k *known) { k.tolerance = &found })
+		c.update(logger, func(k *known) { k.tolerance = &found })
 		return 0
 	}
 	if failing == 0 { // the first of several
@@ -258,12 +267,12 @@ func (c *Capabilities) probe(ctx context.Context, logger logr.Logger, failing ti
 	return min(2*failing, probeInterval)
 }
 
-// update applies a change, logs it, and enqueues every policy if their capabilities changed.
-func (c *Capabilities) update(ctx context.Context, logger logr.Logger, change func(*known)) {
+// update applies a change, logs it, and notifies if the capabilities of policies changed.
+func (c *Capabilities) update(logger logr.Logger, change func(*known)) {
 	c.mu.Lock()
 	before := c.known
 	change(&c.known)
-	after, queue := c.known, c.queue
+	after, notify := c.known, c.notify
 	c.mu.Unlock()
 	c.metrics.show(after)
 	for i, now := range after.rows() {
@@ -276,7 +285,7 @@ func (c *Capabilities) update(ctx context.Context, logger logr.Logger, change fu
 	if after.external.holder != "" && after.external != before.external {
 		logger.Error(errExternalForeign, "another server serves the external metrics", "holder", after.external.holder)
 	}
-	if queue != nil && before.capabilities() != after.capabilities() {
-		c.enqueueAll(ctx, logger, queue)
+	if before.capabilities() != after.capabilities() {
+		notify()
 	}
 }

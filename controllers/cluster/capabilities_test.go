@@ -25,17 +25,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // testService is the adapter's Service.
@@ -276,7 +273,8 @@ type testEnv struct {
 	server   *fakeServer
 	registry *prometheus.Registry
 	log      *testLog
-	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+	// changes counts the notifications.
+	changes atomic.Int32
 }
 
 // testLog keeps lines.
@@ -311,13 +309,9 @@ func newTestEnv(t *testing.T, server *fakeServer, change func(*CapabilitiesConfi
 		services: newFakeServices(t, services...), server: server, registry: prometheus.NewRegistry(),
 		log: &testLog{},
 	}
-	scheme := runtime.NewScheme()
-	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	require.NoError(t, autoscalingv2.AddToScheme(scheme))
 	config := CapabilitiesConfig{
 		APIServices: env.services, Server: server, Namespace: "pulsar-autoscaler", Own: testService(),
-		KEDA:     func() bool { return false },
-		Policies: fake.NewClientBuilder().WithScheme(scheme).WithObjects(fixture.Policy()).Build(), Registerer: env.registry,
+		KEDA: func() bool { return false }, Registerer: env.registry,
 	}
 	if change != nil {
 		change(&config)
@@ -325,15 +319,13 @@ func newTestEnv(t *testing.T, server *fakeServer, change func(*CapabilitiesConfi
 	var err error
 	env.Capabilities, err = NewCapabilities(config)
 	require.NoError(t, err)
-	env.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	require.NoError(t, Source{env.Capabilities}.Start(t.Context(), env.queue))
+	env.OnChange(func() { env.changes.Add(1) })
 	ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), env.log.logger()))
 	done := make(chan error, 1)
 	go func() { done <- env.Start(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
-		env.queue.ShutDown()
 	})
 	synctest.Wait()
 	return env
@@ -354,7 +346,7 @@ func TestCapabilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 		env := newTestEnv(t, &fakeServer{tolerance: true}, nil,
 			pointing("v1beta1.custom.metrics.k8s.io", 100, "monitoring/prometheus-adapter"))
 		require.True(t, env.workersRun())
-		require.NoError(t, Source{env.Capabilities}.WaitForSync(t.Context()))
+		require.NoError(t, env.WaitForProbe(t.Context()))
 		require.Equal(t, plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter"}, env.Now())
 		require.NoError(t, testutil.GatherAndCompare(env.registry, strings.NewReader(`
 			# HELP pulsar_autoscaler_cluster_capability 1 for a capability of the cluster, 0 for a missing one, none if unknown.
@@ -363,7 +355,7 @@ func TestCapabilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 			pulsar_autoscaler_cluster_capability{capability="keda"} 0
 			pulsar_autoscaler_cluster_capability{capability="tolerance"} 1
 		`), "pulsar_autoscaler_cluster_capability"))
-		require.Equal(t, 1, env.queue.Len())
+		require.Equal(t, int32(1), env.changes.Load())
 	})
 }
 
@@ -374,12 +366,12 @@ func TestKEDAIsKnownOnceItsObjectsAreRead(t *testing.T) {
 		env := newTestEnv(t, &fakeServer{}, func(c *CapabilitiesConfig) { c.KEDA = read.Load },
 			pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"))
 		require.False(t, env.Now().KEDA)
-		require.Zero(t, env.queue.Len())
+		require.Zero(t, env.changes.Load())
 		read.Store(true)
 		require.True(t, env.Now().KEDA, "before the next refresh")
 		time.Sleep(refreshInterval)
 		synctest.Wait()
-		require.Equal(t, 1, env.queue.Len(), "the policy is enqueued")
+		require.Equal(t, int32(1), env.changes.Load(), "policies are enqueued")
 	})
 }
 
@@ -388,13 +380,13 @@ func TestCapabilitiesChange(t *testing.T) {
 		const name = "v1beta2.custom.metrics.k8s.io"
 		env := newTestEnv(t, &fakeServer{}, nil, pointing(name, 200, "pulsar-autoscaler/adapter"))
 		require.Equal(t, plan.Capabilities{}, env.Now())
-		require.Zero(t, env.queue.Len(), "as assumed")
+		require.Zero(t, env.changes.Load(), "as assumed")
 		env.log.take()
 
 		env.services.put(t, pointing(name, 200, "monitoring/prometheus-adapter"))
 		synctest.Wait()
 		require.Equal(t, "Service monitoring/prometheus-adapter", env.Now().MetricsAPIHolder)
-		require.Equal(t, 1, env.queue.Len(), "the policy is enqueued")
+		require.Equal(t, int32(1), env.changes.Load(), "policies are enqueued")
 		require.Equal(
 			t,
 			[]string{
@@ -499,10 +491,10 @@ func TestForeignExternalMetricsAreLogged(t *testing.T) {
 
 func TestCapabilitiesConfigIsChecked(t *testing.T) {
 	_, err := NewCapabilities(CapabilitiesConfig{})
-	require.EqualError(t, err, "capabilities: APIServices, Server, KEDA, Policies and Registerer must be set")
+	require.EqualError(t, err, "capabilities: APIServices, Server, KEDA and Registerer must be set")
 	services := newFakeServices(t)
 	_, err = NewCapabilities(CapabilitiesConfig{
-		APIServices: services, Server: &fakeServer{}, KEDA: func() bool { return false }, Policies: services.api,
+		APIServices: services, Server: &fakeServer{}, KEDA: func() bool { return false },
 		Registerer: prometheus.NewRegistry(),
 	})
 	require.EqualError(t, err, `capabilities: Namespace is "" and Own is "/": both must be set`)

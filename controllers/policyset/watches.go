@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -53,7 +52,10 @@ func (r *Reconciler) AddTo(mgr manager.Manager, discovery cluster.Discovery) err
 		Watches(&v1alpha1.AutoscalingPolicySet{}, enqueueSets[client.Object](reader),
 			builder.WithPredicates(identityChanged())).
 		Watches(&v1alpha1.AutoscalingPolicy{}, enqueueForPolicies(reader)).
-		WatchesRawSource(selectable{discovery}).
+		WatchesRawSource(cluster.Source{
+			Name: "discovery of selectable kinds", // before the first check, a set would delete all its policies
+			Wait: func(ctx context.Context) error { return discovery.WaitForSync(ctx, target.SelectableKinds()...) },
+		}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: reconcileTimeout}).
 		Build(r)
 	if err != nil {
@@ -155,29 +157,10 @@ func selectionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	}}
 }
 
-// shownReadiness is the part of a policy's status that the set's status repeats.
-type shownReadiness struct {
-	status          metav1.ConditionStatus
-	reason, message string
-}
-
-func readiness(p *v1alpha1.AutoscalingPolicy) shownReadiness {
+// readiness is the part of a policy's status that the set's status repeats: status, reason and message.
+func readiness(p *v1alpha1.AutoscalingPolicy) [3]string {
 	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); c != nil {
-		return shownReadiness{c.Status, c.Reason, c.Message}
+		return [3]string{string(c.Status), c.Reason, c.Message}
 	}
-	return shownReadiness{}
+	return [3]string{}
 }
-
-// selectable delays the workers until the first check for every kind: otherwise each start would delete all policies.
-type selectable struct{ discovery cluster.Discovery }
-
-// Start watches nothing.
-func (selectable) Start(context.Context, queue) error { return nil }
-
-// WaitForSync waits for the first check for every kind.
-func (s selectable) WaitForSync(ctx context.Context) error {
-	return s.discovery.WaitForSync(ctx, target.SelectableKinds()...)
-}
-
-// String names the source in logs.
-func (selectable) String() string { return "discovery of selectable kinds" }
