@@ -153,7 +153,7 @@ func (env *testEnv) restart() {
 	finding.Credentials = credentials
 	targets, err := target.New(finding)
 	require.NoError(env.t, err)
-	reconciling := ReconcilerConfig{
+	reconciling := reconcilerConfig{
 		Client: env.client, Live: env.client, Recorder: env.recorder, Store: env.store, Targets: targets, Pods: env.pods,
 		PollInterval: testInterval, Clock: env.clock, PolicyMetrics: metrics.Full, Registerer: env.registry,
 		Capabilities: func() plan.Capabilities { return env.capabilities }, Lease: testLease(),
@@ -161,7 +161,7 @@ func (env *testEnv) restart() {
 	if env.worker != nil {
 		reconciling.Worker = env.worker
 	}
-	env.reconciler, err = NewPolicyReconciler(reconciling)
+	env.reconciler, err = newPolicyReconciler(reconciling)
 	require.NoError(env.t, err)
 }
 

@@ -63,7 +63,7 @@ func newLaggedPolicies(t *testing.T, count int, lag time.Duration) *laggedPolici
 	config.Lease = types.NamespacedName{} // not a part of the late server
 	config.Recorder = events.NewFakeRecorder(10 * count)
 	var err error
-	l.reconciler, err = NewPolicyReconciler(config)
+	l.reconciler, err = newPolicyReconciler(config)
 	require.NoError(t, err)
 	_, err = cluster.Follow(t.Context(), cached, &v1alpha1.AutoscalingPolicy{}, l.reconciler.memories.cached)
 	require.NoError(t, err)

@@ -32,7 +32,7 @@ type PolicyReconciler struct {
 	// PolicyMetrics has the series of each policy.
 	PolicyMetrics *metrics.Exporter
 
-	config    ReconcilerConfig
+	config    reconcilerConfig
 	metrics   *controllerMetrics
 	memories  *policyMemories
 	interest  *interest
@@ -45,8 +45,8 @@ type PolicyReconciler struct {
 	status    *statusWriter
 }
 
-// ReconcilerConfig configures NewPolicyReconciler; all fields but Pods, Worker and Lease are required.
-type ReconcilerConfig struct {
+// reconcilerConfig configures newPolicyReconciler; all fields but Pods, Worker and Lease are required.
+type reconcilerConfig struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
 	// Live reads from the API server who wrote a target: objects in the cache have no managed fields.
@@ -62,7 +62,7 @@ type ReconcilerConfig struct {
 	Lease types.NamespacedName
 	// Capabilities returns the known capabilities of the cluster.
 	Capabilities func() plan.Capabilities
-	// PollInterval of the poller, from 1s to 5m.
+	// PollInterval of the poller.
 	PollInterval time.Duration
 	// Clock returns the time, such as time.Now.
 	Clock func() time.Time
@@ -71,16 +71,8 @@ type ReconcilerConfig struct {
 	Registerer    prometheus.Registerer
 }
 
-// NewPolicyReconciler validates the configuration and registers the metrics.
-func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
-	switch {
-	case config.Client == nil || config.Live == nil || config.Recorder == nil || config.Store == nil ||
-		config.Targets == nil || config.Capabilities == nil || config.Clock == nil || config.Registerer == nil:
-		return nil, errors.New(
-			"policy reconciler: Client, Live, Recorder, Store, Targets, Capabilities, Clock and Registerer must be set")
-	case config.PollInterval < time.Second || config.PollInterval > 5*time.Minute:
-		return nil, fmt.Errorf("policy reconciler: PollInterval is %s, must be from 1s to 5m", config.PollInterval)
-	}
+// newPolicyReconciler registers the metrics.
+func newPolicyReconciler(config reconcilerConfig) (*PolicyReconciler, error) {
 	memories, counters := newPolicyMemories(), newControllerMetrics(config.Registerer)
 	exporter, err := metrics.NewExporter(memories, config.PolicyMetrics, config.Clock)
 	if err != nil {

@@ -30,7 +30,7 @@ type scaler interface {
 // errNotNow means that the target must not be changed at the moment.
 var errNotNow = errors.New("not now")
 
-func newScalers(config ReconcilerConfig, counters *controllerMetrics) map[plan.Scaling]scaler {
+func newScalers(config reconcilerConfig, counters *controllerMetrics) map[plan.Scaling]scaler {
 	scalers := map[plan.Scaling]scaler{
 		plan.BySubresource: subresource{config.Client, config.Targets},
 		plan.ByMesh:        throughMesh{config.Client, config.Targets.Reader},

@@ -99,7 +99,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	reconciler, err := newReconciler(mgr, ReconcilerConfig{
+	reconciler, err := newReconciler(mgr, reconcilerConfig{
 		Store: config.Store, Targets: reading.Targets, PollInterval: config.PollInterval, Clock: config.Clock,
 		PolicyMetrics: config.PolicyMetrics, Registerer: config.Registerer, Worker: config.Worker,
 		Capabilities: capabilities.Now, Lease: config.Lease,
@@ -123,13 +123,13 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 }
 
 // newReconciler adds the manager's parts to the configuration.
-func newReconciler(mgr manager.Manager, config ReconcilerConfig, pods *informer.Pods) (*PolicyReconciler, error) {
+func newReconciler(mgr manager.Manager, config reconcilerConfig, pods *informer.Pods) (*PolicyReconciler, error) {
 	config.Client, config.Live, config.Recorder = mgr.GetClient(), mgr.GetAPIReader(),
 		mgr.GetEventRecorder(plan.FieldManager)
 	if pods != nil {
 		config.Pods = pods
 	}
-	return NewPolicyReconciler(config)
+	return newPolicyReconciler(config)
 }
 
 func index(ctx context.Context, indexer client.FieldIndexer) error {

@@ -6,7 +6,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -36,7 +35,7 @@ const (
 	initialTimeout = 10 * time.Second
 )
 
-// CapabilitiesConfig configures NewCapabilities; all fields but ExternalMetrics are required.
+// CapabilitiesConfig configures Setup, which sets APIServices, Server and KEDA.
 type CapabilitiesConfig struct {
 	// APIServices is a cache that need not have synced yet.
 	APIServices cache.Cache
@@ -77,21 +76,15 @@ type known struct {
 	tolerance, keda  *bool
 }
 
-// NewCapabilities validates the configuration and registers the metrics.
-func NewCapabilities(config CapabilitiesConfig) (*Capabilities, error) {
-	switch {
-	case config.APIServices == nil || config.Server == nil || config.KEDA == nil || config.Registerer == nil:
-		return nil, errors.New("capabilities: APIServices, Server, KEDA and Registerer must be set")
-	case config.Namespace == "" || config.Own.Namespace == "" || config.Own.Name == "":
-		return nil, fmt.Errorf("capabilities: Namespace is %q and Own is %q: both must be set", config.Namespace, config.Own)
-	}
+// newCapabilities registers the metrics.
+func newCapabilities(config CapabilitiesConfig) *Capabilities {
 	return &Capabilities{
 		config:  config,
 		metrics: newCapabilityMetrics(config.Registerer),
 		changed: make(chan struct{}, 1),
 		probed:  make(chan struct{}),
 		notify:  func() {},
-	}, nil
+	}
 }
 
 // Setup adds the manager's parts to the configuration, and the component to the manager.
@@ -105,15 +98,12 @@ func Setup(mgr manager.Manager, config CapabilitiesConfig, installed func(kind s
 	if err != nil {
 		return nil, fmt.Errorf("creating a cache of APIServices: %w", err)
 	}
-	keda, err := watchPublished(mgr, KindScaledObject, installed)
+	keda, err := watchPublished(mgr, installed)
 	if err != nil {
 		return nil, err
 	}
 	config.APIServices, config.Server, config.KEDA = services, mgr.GetClient(), keda.available
-	c, err := NewCapabilities(config)
-	if err != nil {
-		return nil, err
-	}
+	c := newCapabilities(config)
 	if err := mgr.Add(c); err != nil {
 		return nil, fmt.Errorf("adding the watch of the cluster's capabilities: %w", err)
 	}

@@ -316,9 +316,7 @@ func newTestEnv(t *testing.T, server *fakeServer, change func(*CapabilitiesConfi
 	if change != nil {
 		change(&config)
 	}
-	var err error
-	env.Capabilities, err = NewCapabilities(config)
-	require.NoError(t, err)
+	env.Capabilities = newCapabilities(config)
 	env.OnChange(func() { env.changes.Add(1) })
 	ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), env.log.logger()))
 	done := make(chan error, 1)
@@ -487,17 +485,6 @@ func TestForeignExternalMetricsAreLogged(t *testing.T) {
 		synctest.Wait()
 		require.InDelta(t, 1, testutil.ToFloat64(env.metrics.capability.WithLabelValues("external_metrics")), 0)
 	})
-}
-
-func TestCapabilitiesConfigIsChecked(t *testing.T) {
-	_, err := NewCapabilities(CapabilitiesConfig{})
-	require.EqualError(t, err, "capabilities: APIServices, Server, KEDA and Registerer must be set")
-	services := newFakeServices(t)
-	_, err = NewCapabilities(CapabilitiesConfig{
-		APIServices: services, Server: &fakeServer{}, KEDA: func() bool { return false },
-		Registerer: prometheus.NewRegistry(),
-	})
-	require.EqualError(t, err, `capabilities: Namespace is "" and Own is "/": both must be set`)
 }
 
 func TestForbiddenAPIServicesAreLoggedOnce(t *testing.T) {

@@ -64,7 +64,7 @@ func NewDiscovery(config DiscoveryConfig) (Discovery, error) {
 	d := Discovery{}
 	for _, kind := range config.Kinds {
 		k := &kindDiscovery{
-			kind: kind, mapper: config.Mapper, cache: config.Cache, every: DiscoveryInterval,
+			kind: kind, mapper: config.Mapper, cache: config.Cache,
 			optional:   config.Optional || slices.Contains(optionalKinds(), kind),
 			discovered: make(chan struct{}),
 		}
@@ -146,8 +146,6 @@ type kindDiscovery struct {
 	by     client.IndexerFunc
 	// onSynced run once, when the objects are in the cache.
 	onSynced []func() error
-	// every is DiscoveryInterval.
-	every time.Duration
 	// optional means that policies can miss the kind.
 	optional bool
 
@@ -164,7 +162,7 @@ func (k *kindDiscovery) NeedLeaderElection() bool { return false }
 // Start waits until the kind exists, reads its objects, and returns.
 func (k *kindDiscovery) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("discovery").WithValues("kind", GVK(k.kind).String())
-	ticker := time.NewTicker(k.every)
+	ticker := time.NewTicker(DiscoveryInterval)
 	defer ticker.Stop()
 	for checks := 1; ; checks++ {
 		informer, err := k.informer(ctx)
@@ -180,12 +178,12 @@ func (k *kindDiscovery) Start(ctx context.Context) error {
 			return k.notify(ctx)
 		case meta.IsNoMatchError(err):
 			if !k.released {
-				logger.Info("kind is not installed, checking again", "retryInterval", k.every.String())
+				logger.Info("kind is not installed, checking again", "retryInterval", DiscoveryInterval.String())
 			}
 			k.absent.Store(true)
 			k.release()
 		default:
-			logger.Error(err, "checking for a kind", "retryInterval", k.every.String())
+			logger.Error(err, "checking for a kind", "retryInterval", DiscoveryInterval.String())
 			if k.optional && checks > 1 {
 				k.release()
 			}

@@ -26,59 +26,56 @@ type resourceLists interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// published checks whether the API server still serves a cached kind. A CustomResourceDefinition may be deleted, as
-// KEDA's are at its uninstall, and then the cache only becomes empty. Every replica runs it.
+// published checks whether the API server still serves ScaledObjects. KEDA's CustomResourceDefinitions are deleted at
+// its uninstall, and then the cache only becomes empty. Every replica runs it.
 type published struct {
-	kind      string
 	resources resourceLists
 	// installed reports whether the objects are in the cache: only then the check is needed.
 	installed func(kind string) bool
-	// every is DiscoveryInterval.
-	every time.Duration
 
 	gone atomic.Bool
 }
 
-// watchPublished checks a kind as long as the manager runs.
-func watchPublished(mgr manager.Manager, kind string, installed func(string) bool) (*published, error) {
+// watchPublished checks KEDA's kind as long as the manager runs.
+func watchPublished(mgr manager.Manager, installed func(string) bool) (*published, error) {
 	resources, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("creating a client that checks kind %s: %w", kind, err)
+		return nil, fmt.Errorf("creating a client that checks kind %s: %w", KindScaledObject, err)
 	}
-	s := &published{kind: kind, resources: resources, installed: installed, every: DiscoveryInterval}
+	s := &published{resources: resources, installed: installed}
 	if err := mgr.Add(s); err != nil {
-		return nil, fmt.Errorf("adding the check of kind %s: %w", kind, err)
+		return nil, fmt.Errorf("adding the check of kind %s: %w", KindScaledObject, err)
 	}
 	return s, nil
 }
 
-func (s *published) available() bool { return s.installed(s.kind) && !s.gone.Load() }
+func (s *published) available() bool { return s.installed(KindScaledObject) && !s.gone.Load() }
 
 // NeedLeaderElection is false: a new leader needs the result.
 func (s *published) NeedLeaderElection() bool { return false }
 
 // Start checks until the context ends.
 func (s *published) Start(ctx context.Context) error {
-	logger := log.FromContext(ctx).WithName("published").WithValues("kind", GVK(s.kind).String())
+	logger := log.FromContext(ctx).WithName("published").WithValues("kind", GVK(KindScaledObject).String())
 	failing := false
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		err := s.check(ctx)
 		if err != nil && !failing && ctx.Err() == nil { // the first of several
-			logger.Error(err, "checking whether a kind is still installed", "retryInterval", s.every.String())
+			logger.Error(err, "checking whether a kind is still installed", "retryInterval", DiscoveryInterval.String())
 		}
 		failing = err != nil
-	}, s.every)
+	}, DiscoveryInterval)
 	return nil
 }
 
 // check makes one request for an installed kind. A failed one changes nothing.
 func (s *published) check(ctx context.Context) error {
-	if !s.installed(s.kind) {
+	if !s.installed(KindScaledObject) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishedTimeout)
 	defer cancel()
-	kind := GVK(s.kind)
+	kind := GVK(KindScaledObject)
 	list, err := s.resources.ServerResourcesForGroupVersionWithContext(ctx, kind.GroupVersion().String())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err

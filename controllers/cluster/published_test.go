@@ -64,8 +64,7 @@ func TestUninstalledKEDAIsNotAvailable(t *testing.T) {
 		others := metav1.APIResource{Name: "scaledjobs", Kind: "ScaledJob", Verbs: metav1.Verbs{"create"}}
 		server := &fakeResources{}
 		s := &published{
-			kind: KindScaledObject, resources: server, installed: func(string) bool { return installed.Load() },
-			every: DiscoveryInterval,
+			resources: server, installed: func(string) bool { return installed.Load() },
 		}
 		done := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -44,7 +44,7 @@ func NewCredentials(reader client.Reader, mode target.FunctionCredentials, own t
 	}
 	return &Credentials{
 		mode: mode, own: own, secrets: newSecrets(reader, now), now: now, salt: []byte(rand.Text()),
-		plans: target.NewLookups[string, target.CredentialPlan](now),
+		plans: target.NewLookups[string, target.CredentialPlan](now, target.LookupTTL),
 	}, nil
 }
 

@@ -342,14 +342,19 @@ func TestUnusedSecretsExpire(t *testing.T) {
 	)
 	access, err := c.Resolve(t.Context(), nil, target.CredentialPlan{Namespace: fixture.Namespace, AuthSecret: "token"})
 	require.NoError(t, err)
-	cached := func() []int { return []int{c.plans.Len(), c.secrets.contents.Len()} }
+	plan, _ := c.plans.Last(access)
+	cached := func() []bool {
+		_, known := c.plans.Last(access)
+		_, read := c.secrets.contents.Last(secretReads(plan)[0])
+		return []bool{known, read}
+	}
 	now = now.Add(10*time.Minute - time.Second)
 	_, err = c.Credentials(t.Context(), access)
 	require.NoError(t, err)
 	now = now.Add(time.Second)
 	c.Forget(now)
-	require.Equal(t, []int{1, 1}, cached(), "the poller still uses the credentials")
+	require.Equal(t, []bool{true, true}, cached(), "the poller still uses the credentials")
 	now = now.Add(10 * time.Minute)
 	c.Forget(now)
-	require.Equal(t, []int{0, 0}, cached())
+	require.Equal(t, []bool{false, false}, cached())
 }

@@ -54,7 +54,6 @@ type Pods struct {
 	watches []podWatch
 	// namespaces are those of the watches; none for all.
 	namespaces []string
-	every      time.Duration
 	// selections are the health of selected pods that are not in the cache.
 	selections *target.Lookups[podSelection, selectedPods]
 	// forbidden signals that the watch of pods is forbidden; it holds one signal.
@@ -76,7 +75,7 @@ type podWatch struct {
 // have pods while Start runs.
 func NewPods(mgr manager.Manager, namespaces []string) (*Pods, error) {
 	p := &Pods{
-		direct: mgr.GetAPIReader(), namespaces: namespaces, every: podProbeInterval, forbidden: make(chan struct{}, 1),
+		direct: mgr.GetAPIReader(), namespaces: namespaces, forbidden: make(chan struct{}, 1),
 		unknown: errPodsNotRead, selections: newSelections(time.Now),
 	}
 	connection, err := apiutil.RESTClientForGVK(corev1.SchemeGroupVersion.WithKind("Pod"), false, false, mgr.GetConfig(),

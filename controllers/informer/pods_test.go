@@ -149,7 +149,7 @@ func TestForbiddenPodsAreUnknownAndLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		direct := &podLister{fails: apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))}
 		p := &Pods{
-			direct: direct, watches: []podWatch{watchOf(t, testPod())}, every: podProbeInterval, unknown: errPodsNotRead,
+			direct: direct, watches: []podWatch{watchOf(t, testPod())}, unknown: errPodsNotRead,
 		}
 		_, err := p.Addresses("Function/media/resize")
 		require.ErrorIs(t, err, backlog.ErrNoData)
@@ -199,7 +199,7 @@ func TestPodsAreUnknownAfterTheirWatchIsForbidden(t *testing.T) {
 		forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))
 		direct := &podLister{}
 		p := &Pods{
-			direct: direct, watches: []podWatch{watchOf(t, testPod())}, every: podProbeInterval,
+			direct: direct, watches: []podWatch{watchOf(t, testPod())},
 			forbidden: make(chan struct{}, 1), unknown: errPodsNotRead,
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -52,11 +52,11 @@ func (p *Pods) Start(ctx context.Context) error {
 	listed := func(ctx context.Context) (bool, error) {
 		problem := p.probe(ctx)
 		if problem != nil && p.setUnknown(problem) && ctx.Err() == nil {
-			logger.Error(problem, podsUnknown, "retryInterval", p.every.String())
+			logger.Error(problem, podsUnknown, "retryInterval", podProbeInterval.String())
 		}
 		return problem == nil, nil
 	}
-	if wait.PollUntilContextCancel(ctx, p.every, true, listed) != nil {
+	if wait.PollUntilContextCancel(ctx, podProbeInterval, true, listed) != nil {
 		return nil //nolint:nilerr // stopping
 	}
 	p.setUnknown(errPodsNotRead)
@@ -92,7 +92,7 @@ func (p *Pods) follow(ctx context.Context) {
 		case <-p.forbidden:
 		}
 		p.setUnknown(errPodsForbidden)
-		logger.Error(errPodsForbidden, podsUnknown, "retryInterval", p.every.String())
+		logger.Error(errPodsForbidden, podsUnknown, "retryInterval", podProbeInterval.String())
 		if !p.regain(ctx) {
 			return
 		}
@@ -102,7 +102,7 @@ func (p *Pods) follow(ctx context.Context) {
 // regain waits until the adapter may list pods again and has listed them: client-go retries a forbidden watch within a
 // minute. It returns false when the context ends.
 func (p *Pods) regain(ctx context.Context) bool {
-	ticker := time.NewTicker(p.every)
+	ticker := time.NewTicker(podProbeInterval)
 	defer ticker.Stop()
 	for allowed := false; ; {
 		select {
@@ -211,5 +211,5 @@ func (p *Pods) listSelected(ctx context.Context, namespace, selector string) (po
 const selectedTTL = 10 * time.Second
 
 func newSelections(now func() time.Time) *target.Lookups[podSelection, selectedPods] {
-	return target.NewShortLookups[podSelection, selectedPods](now, selectedTTL)
+	return target.NewLookups[podSelection, selectedPods](now, selectedTTL)
 }

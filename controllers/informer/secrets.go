@@ -56,7 +56,7 @@ type secrets struct {
 }
 
 func newSecrets(reader client.Reader, now func() time.Time) *secrets {
-	return &secrets{reader: reader, contents: target.NewLookups[secretKey, secretContent](now)}
+	return &secrets{reader: reader, contents: target.NewLookups[secretKey, secretContent](now, target.LookupTTL)}
 }
 
 func (s *secrets) find(ctx context.Context, read secretKey) (secretContent, error) {

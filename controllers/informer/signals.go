@@ -5,7 +5,6 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -43,7 +42,7 @@ const (
 // worker and subscriptions, from the cache, on every replica. The first request starts the tracking: the first
 // responses are backlog.ErrNoData. It is safe for concurrent use.
 type Signals struct {
-	config SignalsConfig
+	config signalsConfig
 	queue  *keyQueue
 
 	// mu guards lookups and what it points to, and named, the requests for functions of workers and subscriptions.
@@ -52,8 +51,8 @@ type Signals struct {
 	named   requests
 }
 
-// SignalsConfig configures NewSignals; all fields are required.
-type SignalsConfig struct {
+// signalsConfig configures newSignals; all fields are required.
+type signalsConfig struct {
 	Store    *backlog.Store
 	Targets  *target.Targets
 	Policies *Policies
@@ -117,15 +116,9 @@ func (l *lookup) wanted(now time.Time) backlog.Subscription {
 	return subscription
 }
 
-// NewSignals validates the configuration. Signals resolves keys while Start runs.
-func NewSignals(config SignalsConfig) (*Signals, error) {
-	if config.Store == nil || config.Targets == nil || config.Policies == nil || config.Forget == nil ||
-		config.Now == nil {
-		return nil, errors.New("signals: Store, Targets, Policies, Forget and Now must be set")
-	}
-	return &Signals{
-		config: config, queue: newKeyQueue(), lookups: map[signalKey]*lookup{}, named: requests{},
-	}, nil
+// newSignals returns Signals that resolve keys while Start runs.
+func newSignals(config signalsConfig) *Signals {
+	return &Signals{config: config, queue: newKeyQueue(), lookups: map[signalKey]*lookup{}, named: requests{}}
 }
 
 // Read returns the reading of an object: a policy, a Function, Sink or Source, or a StatefulSet. detail may add Bytes,

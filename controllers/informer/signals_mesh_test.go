@@ -15,7 +15,7 @@ import (
 
 func TestSignalsOfAComponentPolicy(t *testing.T) {
 	env := newTestEnv(t, nil, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
-	signals, _ := newSignals(t, env)
+	signals, _ := testSignals(t, env)
 	subscription, err := signals.subscriptionOf(
 		t.Context(),
 		signalKey{resource: v1alpha1.GroupResource(), key: fixture.Key()},
@@ -31,7 +31,7 @@ func TestSignalsOfAComponentPolicy(t *testing.T) {
 func TestSignalsOfAConsumerPolicy(t *testing.T) {
 	p := fixture.ConsumerPolicy("argoproj.io/v1alpha1", "Rollout")
 	env := newTestEnv(t, nil, p)
-	signals, resolve := newSignals(t, env)
+	signals, resolve := testSignals(t, env)
 	_, err := signals.Read(v1alpha1.GroupResource(), fixture.Key(), backlog.Slim, env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
 	require.Equal(t, 1, resolve(), "its target is not read: it may be of any kind")

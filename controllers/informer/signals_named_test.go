@@ -34,7 +34,7 @@ func requireReady(t *testing.T, want float64, reading backlog.Reading, err error
 
 func TestComponentIsResolvedInTheBackground(t *testing.T) {
 	env := newTestEnv(t, fixture.NewWorker())
-	s, resolve := newSignals(t, env)
+	s, resolve := testSignals(t, env)
 	for range 3 {
 		_, err := s.ReadComponent("media", testComponent(), env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
@@ -63,7 +63,7 @@ func TestComponentWithInstanceMetrics(t *testing.T) {
 	env := newTestEnv(t, fixture.NewWorker())
 	env.instanceMetrics = target.PodInstanceMetrics
 	env.restart()
-	s, resolve := newSignals(t, env)
+	s, resolve := testSignals(t, env)
 	_, err := s.ReadComponent("media", testComponent(), env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
 	resolve()
@@ -80,7 +80,7 @@ func TestWorkerErrorIsReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, fixture.NewWorker())
-			s, resolve := newSignals(t, env)
+			s, resolve := testSignals(t, env)
 			env.worker.DescribeError = backlog.Errorf(reason, "because")
 			_, err := s.ReadComponent("media", testComponent(), env.now)
 			require.ErrorIs(t, err, backlog.ErrNoData)
@@ -111,7 +111,7 @@ func TestSubscriptionStaysWhileTheWorkerFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, fixture.NewWorker())
-			s, resolve := newSignals(t, env)
+			s, resolve := testSignals(t, env)
 			_, err := s.ReadComponent("media", testComponent(), env.now)
 			require.Error(t, err)
 			resolve()
@@ -133,7 +133,7 @@ func TestSubscriptionStaysWhileTheWorkerFails(t *testing.T) {
 
 func TestComponentNeedsAWorker(t *testing.T) {
 	env := newTestEnv(t, nil)
-	s, resolve := newSignals(t, env)
+	s, resolve := testSignals(t, env)
 	_, err := s.ReadComponent("media", testComponent(), env.now)
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
 	require.Zero(t, resolve())
@@ -142,7 +142,7 @@ func TestComponentNeedsAWorker(t *testing.T) {
 
 func TestSubscriptionIsTrackedAtOnce(t *testing.T) {
 	env := newTestEnv(t, nil)
-	s, resolve := newSignals(t, env)
+	s, resolve := testSignals(t, env)
 	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
 	_, err := s.ReadSubscription("media", subscription, env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
@@ -161,7 +161,7 @@ func TestSubscriptionIsTrackedAtOnce(t *testing.T) {
 
 func TestConcurrentFirstRequestsHaveNoData(t *testing.T) {
 	env := newTestEnv(t, nil)
-	s, _ := newSignals(t, env)
+	s, _ := testSignals(t, env)
 	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
 	errs := make(chan error, 50)
 	var requests sync.WaitGroup
@@ -180,7 +180,7 @@ func TestConcurrentFirstRequestsHaveNoData(t *testing.T) {
 
 func TestRequestedNamesAreBounded(t *testing.T) {
 	env := newTestEnv(t, fixture.NewWorker())
-	s, _ := newSignals(t, env)
+	s, _ := testSignals(t, env)
 	for i := range maxNamed {
 		s.lookups[signalKey{subscription: strconv.Itoa(i)}] = &lookup{usedAt: env.now}
 	}
@@ -198,7 +198,7 @@ func TestRequestedTopicsAreBounded(t *testing.T) {
 	bounds := backlog.Bounds{Subscription: 2000, Namespace: 5000}
 	env.store, err = backlog.NewBoundedStore(10*time.Second, time.Minute, bounds)
 	require.NoError(t, err)
-	s, _ := newSignals(t, env)
+	s, _ := testSignals(t, env)
 	const each = 100
 	subscribed := func(i int) backlog.Subscription {
 		topics := make([]string, each)
@@ -228,7 +228,7 @@ func TestRequestedTopicsAreBounded(t *testing.T) {
 
 func TestTheNamesOfANamespaceAreBounded(t *testing.T) {
 	env := newTestEnv(t, fixture.NewWorker())
-	s, _ := newSignals(t, env)
+	s, _ := testSignals(t, env)
 	read := func(namespace string, i int) error {
 		_, err := s.ReadSubscription(namespace, backlog.NewSubscription(fixture.Cluster(), strconv.Itoa(i), "t"), env.now)
 		return err

@@ -64,7 +64,7 @@ func TestStatefulSetUsesTheClusterOfItsPolicy(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			env := newTestEnv(t, nil, append(test.policies, recordedResize(t, nil))...)
-			s, resolve := newSignals(t, env)
+			s, resolve := testSignals(t, env)
 			question, key := cluster.ResourceFor(cluster.KindStatefulSet), types.NamespacedName{Namespace: "default", Name: name}
 			_, err := s.Read(question, key, backlog.Slim, env.now)
 			require.ErrorIs(t, err, backlog.ErrNoData)
@@ -110,7 +110,7 @@ func TestOtherStatefulSetsAreRefusedAtOnce(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			object := recordedResize(t, test.change)
 			env := newTestEnv(t, nil, object)
-			s, resolve := newSignals(t, env)
+			s, resolve := testSignals(t, env)
 			_, err := s.Read(
 				cluster.ResourceFor(cluster.KindStatefulSet),
 				client.ObjectKeyFromObject(object),

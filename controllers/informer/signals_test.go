@@ -21,14 +21,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// newSignals reads from env. resolve resolves the queued keys and returns their number.
-func newSignals(t *testing.T, env *testEnv) (s *Signals, resolve func() int) {
+// testSignals reads from env. resolve resolves the queued keys and returns their number.
+func testSignals(t *testing.T, env *testEnv) (s *Signals, resolve func() int) {
 	t.Helper()
-	s, err := NewSignals(SignalsConfig{
+	s = newSignals(signalsConfig{
 		Store: env.store, Targets: env.targets,
 		Policies: &Policies{reader: env.client, synced: func() bool { return true }}, Now: env.clock, Forget: env.forget,
 	})
-	require.NoError(t, err)
 	return s, func() (count int) {
 		for {
 			select {
@@ -56,7 +55,7 @@ func TestRequestedObjectIsTracked(t *testing.T) {
 				fixture.Policy(),
 				fixture.ConfigMap(),
 			)
-			s, resolve := newSignals(t, env)
+			s, resolve := testSignals(t, env)
 			for range 3 {
 				_, err := s.Read(resource, fixture.Key(), backlog.Slim, env.now)
 				require.ErrorIs(t, err, backlog.ErrNoData)
@@ -73,7 +72,7 @@ func TestRequestedObjectIsTracked(t *testing.T) {
 
 func TestBytesAreMeasuredWhileRequested(t *testing.T) {
 	env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
-	s, resolve := newSignals(t, env)
+	s, resolve := testSignals(t, env)
 	read := func(detail backlog.Detail) backlog.Subscription {
 		subscription, err := s.subscription(
 			signalKey{resource: cluster.ResourceFor(cluster.KindFunction), key: fixture.Key()},
@@ -114,7 +113,7 @@ func TestUnusedKeysExpire(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
-			s, resolve := newSignals(t, env)
+			s, resolve := testSignals(t, env)
 			_, err := read(s, env.now)
 			require.ErrorIs(t, err, backlog.ErrNoData)
 			resolve()
@@ -144,7 +143,7 @@ func TestUnusedKeysExpire(t *testing.T) {
 func TestSignalsFailWithAReason(t *testing.T) {
 	t.Run("an object that does not exist", func(t *testing.T) {
 		env := newTestEnv(t, nil)
-		s, resolve := newSignals(t, env)
+		s, resolve := testSignals(t, env)
 		for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), cluster.ResourceFor(cluster.KindFunction)} {
 			_, err := s.Read(resource, fixture.Key(), backlog.Slim, env.now)
 			require.True(t, apierrors.IsNotFound(err), "%v", err)
@@ -153,7 +152,7 @@ func TestSignalsFailWithAReason(t *testing.T) {
 	})
 	t.Run("an object of another kind", func(t *testing.T) {
 		env := newTestEnv(t, nil)
-		s, _ := newSignals(t, env)
+		s, _ := testSignals(t, env)
 		_, err := s.Read(schema.GroupResource{Group: "apps", Resource: "deployments"}, fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNotTracked)
 		require.ErrorContains(t, err, "not for deployments.apps")
@@ -162,7 +161,7 @@ func TestSignalsFailWithAReason(t *testing.T) {
 		function := fixture.Function()
 		function.Object["spec"].(map[string]any)["input"] = map[string]any{"topicPattern": "a(?=b).*"}
 		env := newTestEnv(t, nil, function, fixture.ConfigMap())
-		s, resolve := newSignals(t, env)
+		s, resolve := testSignals(t, env)
 		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		resolve()
@@ -173,13 +172,13 @@ func TestSignalsFailWithAReason(t *testing.T) {
 	t.Run("Functions that are not cached yet", func(t *testing.T) {
 		env := newTestEnv(t, nil, fixture.Function())
 		env.installed = false
-		s, _ := newSignals(t, env)
+		s, _ := testSignals(t, env)
 		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 	})
 	t.Run("a deleted object", func(t *testing.T) {
 		env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
-		s, resolve := newSignals(t, env)
+		s, resolve := testSignals(t, env)
 		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		resolve()
@@ -195,7 +194,7 @@ func TestSignalsFailWithAReason(t *testing.T) {
 
 func TestFullQueueDoesNotBlock(t *testing.T) {
 	env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
-	s, _ := newSignals(t, env)
+	s, _ := testSignals(t, env)
 	for i := range maxUnresolved {
 		require.True(t, s.queue.add(signalKey{key: types.NamespacedName{Namespace: strconv.Itoa(i % maxShare)}}))
 	}
@@ -206,7 +205,7 @@ func TestFullQueueDoesNotBlock(t *testing.T) {
 
 func TestNamespacesTakeTurnsInTheQueue(t *testing.T) {
 	env := newTestEnv(t, nil)
-	s, _ := newSignals(t, env)
+	s, _ := testSignals(t, env)
 	key := func(namespace string, i int) signalKey {
 		return signalKey{key: types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}}
 	}
@@ -238,17 +237,16 @@ func TestStartResolvesUntilTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var forgotten []time.Time
-		s, err := NewSignals(SignalsConfig{
+		s := newSignals(signalsConfig{
 			Store: env.store, Targets: env.targets,
 			Policies: &Policies{reader: env.client, synced: func() bool { return true }},
 			Now:      func() time.Time { return env.now.Add(time.Since(start)) },
 			Forget:   func(now time.Time) { forgotten = append(forgotten, now) },
 		})
-		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- s.Start(ctx) }()
-		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
+		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		synctest.Wait()
 		env.answer(700, 10_000)

@@ -39,7 +39,7 @@ func newClusters(reader client.Reader, credentials CredentialKeeper, defaultURL 
 ) *clusters {
 	c := &clusters{
 		reader: reader, credentials: credentials, defaultURL: defaultURL,
-		addresses:   NewLookups[types.NamespacedName, string](now),
+		addresses:   NewLookups[types.NamespacedName, string](now, LookupTTL),
 		invalidated: backlog.NewCache[string, time.Time](LookupTTL, maxLookups), now: now,
 	}
 	c.addresses.invalidated = func(address string, readAt time.Time) bool {

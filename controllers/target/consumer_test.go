@@ -235,7 +235,7 @@ func TestScaleSubresourceIsCached(t *testing.T) {
 	require.Equal(t, 3, api.requests, "after a write of its replicas")
 	now = now.Add(lookupUnusedTTL)
 	targets.Forget(now)
-	require.Zero(t, targets.Finder.scales.known.Len())
+	require.Empty(t, targets.Finder.scales.known.known)
 }
 
 func TestDeclaredSubscription(t *testing.T) {

@@ -4,7 +4,6 @@
 package target
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"sync"
@@ -30,7 +29,7 @@ type Lookups[K comparable, V any] struct {
 	now func() time.Time
 	// invalidated reports whether a value which was read then may have changed; nil for never.
 	invalidated func(value V, readAt time.Time) bool
-	// ttl of a valid value; 0 for LookupTTL.
+	// ttl of a valid value.
 	ttl time.Duration
 
 	// mu guards known and what it points to.
@@ -46,16 +45,9 @@ type lookup[V any] struct {
 	readAt, until, usedAt time.Time
 }
 
-// NewLookups returns an empty cache; now is the clock, such as time.Now.
-func NewLookups[K comparable, V any](now func() time.Time) *Lookups[K, V] {
-	return &Lookups[K, V]{now: now, known: map[K]*lookup[V]{}}
-}
-
-// NewShortLookups returns an empty cache in which a valid value expires after ttl.
-func NewShortLookups[K comparable, V any](now func() time.Time, ttl time.Duration) *Lookups[K, V] {
-	l := NewLookups[K, V](now)
-	l.ttl = ttl
-	return l
+// NewLookups returns an empty cache in which a valid value expires after ttl; now is the clock, such as time.Now.
+func NewLookups[K comparable, V any](now func() time.Time, ttl time.Duration) *Lookups[K, V] {
+	return &Lookups[K, V]{now: now, ttl: ttl, known: map[K]*lookup[V]{}}
 }
 
 // Find returns the cached value, or reads it. A troubled value and a plan.Violation expire sooner, and another error,
@@ -74,7 +66,7 @@ func (l *Lookups[K, V]) Find(ctx context.Context, key K,
 	if err != nil && !IsInvalid(err) {
 		return value, err
 	}
-	valid := cmp.Or(l.ttl, LookupTTL)
+	valid := l.ttl
 	if troubled || err != nil {
 		valid = lookupRetryAfter
 	}
@@ -155,11 +147,4 @@ func (l *Lookups[K, V]) Forget(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.known, func(_ K, old *lookup[V]) bool { return now.Sub(old.usedAt) >= lookupUnusedTTL })
-}
-
-// Len is the number of cached values.
-func (l *Lookups[K, V]) Len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.known)
 }

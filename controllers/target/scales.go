@@ -44,7 +44,7 @@ type scales struct {
 }
 
 func newScales(reader Scales, now func() time.Time) *scales {
-	return &scales{reader: reader, known: NewShortLookups[scaleKey, *autoscalingv1.Scale](now, scaleTTL)}
+	return &scales{reader: reader, known: NewLookups[scaleKey, *autoscalingv1.Scale](now, scaleTTL)}
 }
 
 func (s *scales) find(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*plan.Target, error) {

@@ -84,12 +84,6 @@ func (a workerState) troubled() bool {
 
 func newWorkers(config Config) (*Workers, error) {
 	every, now := cmp.Or(config.WorkerUpdateInterval, DefaultWorkerUpdateInterval), config.Now
-	switch {
-	case every < time.Second || every > time.Hour:
-		return nil, fmt.Errorf("WorkerUpdateInterval is %s, must be from 1s to 1h", every)
-	case config.Worker != nil && config.Consumers == nil:
-		return nil, errors.New("a Worker needs Consumers")
-	}
 	refused, err := workerRefusal(config)
 	if err != nil {
 		return nil, err
@@ -97,7 +91,7 @@ func newWorkers(config Config) (*Workers, error) {
 	return &Workers{
 		worker: config.Worker, refused: refused, instanceMetrics: config.InstanceMetrics,
 		consumers: config.Consumers, every: every, now: now,
-		known:    NewLookups[function.Component, workerState](now),
+		known:    NewLookups[function.Component, workerState](now, LookupTTL),
 		updates:  backlog.NewCache[function.Component, time.Time](max(every, restartGrace), maxLookups),
 		failures: backlog.NewCache[function.Component, error](every, maxLookups),
 		wanted:   backlog.NewCache[function.Component, update](max(updateWaits, 2*config.PollInterval), maxLookups),

@@ -35,18 +35,6 @@ func TestWorkloadKeyOfAWorkerFunction(t *testing.T) {
 	}
 }
 
-func TestWorkerUpdateIntervalIsBounded(t *testing.T) {
-	for every, problem := range map[time.Duration]string{
-		time.Millisecond: "WorkerUpdateInterval is 1ms, must be from 1s to 1h",
-		2 * time.Hour:    "WorkerUpdateInterval is 2h0m0s, must be from 1s to 1h",
-	} {
-		_, err := newWorkers(Config{WorkerUpdateInterval: every, Now: time.Now})
-		require.EqualError(t, err, problem)
-	}
-	_, err := newWorkers(Config{Worker: &fixture.Worker{}, Now: time.Now})
-	require.ErrorContains(t, err, "Consumers")
-}
-
 func TestInvalidWorkerCredentialsAreRefused(t *testing.T) {
 	_, err := New(Config{
 		Workloads: newTestClient(t), Installed: func(string) bool { return true }, Objects: newTestClient(t),
