@@ -281,6 +281,7 @@ func TestTheCacheKeepsTheComparedFieldsOfOurScaledObject(t *testing.T) {
 
 func TestConditionsOfOurScaledObjectEnqueueThePolicy(t *testing.T) {
 	ours := testScaledObject("apps/v1", "Deployment", "elsewhere")
+	ours.SetName(plan.AutoscalerName("resize"))
 	fixture.SetOwner(ours, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize")
 	env := newKEDAEnv(t, kedaPolicy())
 	require.Equal(t, []string{"resize"}, fixture.Enqueued(t, workloadUsers(env.client), ours), "whatever it scales by now")

@@ -341,10 +341,7 @@ func TestEventsOfAMeshEnqueueThePoliciesOfItsComponents(t *testing.T) {
 		"its StatefulSet": set,
 	} {
 		t.Run(name, func(t *testing.T) {
-			var found []reconcile.Request
-			for _, target := range concerns(object) {
-				found = append(found, policiesOf(t.Context(), env.client, fixture.Namespace, target)...)
-			}
+			found := policiesOf(t.Context(), env.client, fixture.Namespace, concerns(object))
 			require.Equal(t, []reconcile.Request{{NamespacedName: fixture.Key()}}, found)
 		})
 	}

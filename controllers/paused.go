@@ -64,15 +64,6 @@ func everyPolicy(reader client.Reader) handler.EventHandler {
 			log.FromContext(ctx).Info("all policies are paused or resume", "annotation",
 				object.GetAnnotations()[AnnotationPaused])
 		}
-		var list v1alpha1.AutoscalingPolicyList
-		if err := reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-			log.FromContext(ctx).Error(err, "listing policies: each is reconciled after its next poll")
-			return nil
-		}
-		requests := make([]reconcile.Request, 0, len(list.Items))
-		for i := range list.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-		return requests
+		return listed(ctx, reader)
 	})
 }

@@ -10,12 +10,12 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -28,71 +28,54 @@ import (
 // changed. The policy itself is among them, and is enqueued by name once it is deleted.
 func siblings(reader client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		requests := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
-		for _, target := range target.IndexPolicy(object) {
-			requests = append(requests, policiesOf(ctx, reader, object.GetNamespace(), target)...)
-		}
-		return requests
+		return append(policiesOf(ctx, reader, object.GetNamespace(), target.IndexPolicy(object)),
+			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 	})
 }
 
 // autoscalerUsers enqueues the policies of the target of a HorizontalPodAutoscaler: its owner, or those it conflicts
 // with.
 func autoscalerUsers(reader client.Reader) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+	return users(reader, func(object client.Object) []string {
 		hpa, ok := object.(*autoscalingv2.HorizontalPodAutoscaler)
 		if !ok {
 			return nil
 		}
-		var requests []reconcile.Request
 		ref := hpa.Spec.ScaleTargetRef
-		for _, target := range replicasOf(target.Key(ref.APIVersion, ref.Kind, ref.Name), ref.Kind, ref.Name) {
-			requests = append(requests, policiesOf(ctx, reader, hpa.Namespace, target)...)
-		}
-		for _, owner := range hpa.OwnerReferences {
-			if owner.Kind == v1alpha1.KindAutoscalingPolicy {
-				requests = append(requests,
-					reconcile.Request{NamespacedName: client.ObjectKey{Namespace: hpa.Namespace, Name: owner.Name}})
-			}
-		}
-		return requests
+		return append(replicasOf(target.Key(ref.APIVersion, ref.Kind, ref.Name), ref.Kind, ref.Name),
+			target.NameKey(hpa.Name))
+	})
+}
+
+// users enqueues the policies in the object's namespace that have one of its keys.
+func users[O client.Object](reader client.Reader,
+	keys func(O) []string,
+) handler.TypedEventHandler[O, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, object O) []reconcile.Request {
+		return policiesOf(ctx, reader, object.GetNamespace(), keys(object))
 	})
 }
 
 // workloadUsers enqueues the policies that scale the object, or the object's own target.
 func workloadUsers(reader client.Reader) handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request] {
-	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context,
-		object *unstructured.Unstructured,
-	) []reconcile.Request {
-		var requests []reconcile.Request
-		for _, target := range concerns(object) {
-			requests = append(requests, policiesOf(ctx, reader, object.GetNamespace(), target)...)
-		}
-		if target.OwnedByPolicy(object) && object.GetKind() == cluster.KindScaledObject { // whatever it scales
-			requests = append(requests,
-				reconcile.Request{NamespacedName: client.ObjectKey{
-					Namespace: object.GetNamespace(),
-					Name:      metav1.GetControllerOfNoCopy(object).Name,
-				}})
-		}
-		return requests
-	})
+	return users(reader, concerns)
 }
 
-// concerns are the keys of the targets that an object is or scales.
+// concerns are the keys of the targets that an object is or scales, and of the policy that owns an autoscaler of its
+// name.
 func concerns(object *unstructured.Unstructured) []string {
-	switch kind := object.GetKind(); kind {
+	kind, own := object.GetKind(), target.NameKey(object.GetName())
+	switch kind {
 	case cluster.KindScaledObject, cluster.KindVerticalPodAutoscaler:
 		ref := target.ScaleTargetOf(object)
 		if ref == nil {
-			return nil
+			return []string{own}
 		}
-		return replicasOf(target.Key(ref.APIVersion, ref.Kind, ref.Name), ref.Kind, ref.Name)
+		return append(replicasOf(target.Key(ref.APIVersion, ref.Kind, ref.Name), ref.Kind, ref.Name), own)
 	case cluster.KindStatefulSet, cluster.KindDeployment:
 		return replicasOf(target.Key("apps/v1", kind, object.GetName()), kind, object.GetName())
 	default:
-		// Also the policy that owns an autoscaler with this name.
-		return []string{workloadTarget(kind, object.GetName()), target.NameKey(object.GetName())}
+		return []string{workloadTarget(kind, object.GetName()), own}
 	}
 }
 
@@ -112,12 +95,21 @@ func workloadTarget(kind, name string) string {
 	return target.Key(cluster.WorkloadGVK(kind).GroupVersion().String(), kind, name)
 }
 
-// policiesOf lists the policies of a target. The list comes from the cache and fails only without an index; a policy
-// missed then is reconciled at its next poll.
-func policiesOf(ctx context.Context, reader client.Reader, namespace, key string) []reconcile.Request {
+// policiesOf lists the policies with one of the keys.
+func policiesOf(ctx context.Context, reader client.Reader, namespace string, keys []string) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, key := range keys {
+		requests = append(requests, listed(ctx, reader, client.InNamespace(namespace),
+			client.MatchingFields{target.IndexScaleTarget: key})...)
+	}
+	return requests
+}
+
+// listed lists policies from the cache.
+func listed(ctx context.Context, reader client.Reader, options ...client.ListOption) []reconcile.Request {
 	var list v1alpha1.AutoscalingPolicyList
-	if err := reader.List(ctx, &list, client.InNamespace(namespace),
-		client.MatchingFields{target.IndexScaleTarget: key}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		log.FromContext(ctx).Error(err, "listing policies: each is reconciled after its next poll")
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
