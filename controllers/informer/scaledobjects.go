@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,7 +67,7 @@ func (s *ScaledObjects) Replicas(key types.NamespacedName) (int32, error) {
 	return replicas, nil
 }
 
-// ofTarget is the target's own spec.replicas, if the cache has its kind with replicas.
+// ofTarget is the target's own spec.replicas, if the cache has its kind with replicas. The autoscaler knows the default.
 func (s *ScaledObjects) ofTarget(ctx context.Context, namespace string, ref *v1alpha1.ScaleTargetRef) (replicas int32,
 	known bool, err error,
 ) {
@@ -80,18 +81,11 @@ func (s *ScaledObjects) ofTarget(ctx context.Context, namespace string, ref *v1a
 	if err != nil {
 		return 0, false, fmt.Errorf("reading %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
 	}
-	var decoded struct {
-		Spec struct {
-			Replicas *int32 `json:"replicas"`
-		} `json:"spec"`
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decoded); err != nil {
+	number, known, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
+	if err != nil {
 		return 0, false, fmt.Errorf("decoding %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
 	}
-	if decoded.Spec.Replicas == nil {
-		return 0, false, nil // the autoscaler knows the default
-	}
-	return *decoded.Spec.Replicas, true, nil
+	return int32(number), known, nil //nolint:gosec // the field is an int32 of the definition
 }
 
 // ofAutoscaler is what the HorizontalPodAutoscaler read or wrote at its last sync.

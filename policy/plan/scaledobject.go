@@ -4,13 +4,13 @@
 package plan
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -215,13 +215,9 @@ func ScaledObjectIsCurrent(live *LiveScaledObject, wanted *ScaledObjectConfigura
 
 // Fields is the configuration as the API server receives it.
 func (s *ScaledObjectConfiguration) Fields() (map[string]any, error) {
-	text, err := json.Marshal(s)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the ScaledObject: %w", err)
-	}
-	var fields map[string]any
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return nil, fmt.Errorf("decoding the ScaledObject: %w", err)
 	}
 	return fields, nil
 }

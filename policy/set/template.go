@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -129,13 +130,13 @@ func (t template) isCurrent(live *v1alpha1.AutoscalingPolicy, ref v1alpha1.Scale
 	if equality.Semantic.DeepEqual(spec, live.Spec) { // 30 times as fast as the comparison below, and nearly always true
 		return true, nil
 	}
-	wanted, err := asFields(spec)
+	wanted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("encoding a spec: %w", err)
 	}
-	has, err := asFields(live.Spec)
+	has, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&live.Spec)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("encoding a spec: %w", err)
 	}
 	return containsAll(has, wanted), nil
 }
@@ -147,18 +148,6 @@ func hasAll(has, wanted map[string]string) bool {
 		}
 	}
 	return true
-}
-
-func asFields(spec v1alpha1.AutoscalingPolicySpec) (any, error) {
-	text, err := json.Marshal(spec)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a spec: %w", err)
-	}
-	var fields any
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return nil, fmt.Errorf("decoding a spec: %w", err)
-	}
-	return fields, nil
 }
 
 // containsAll reports whether all wanted fields exist with the same values. A list is one field, as in the schema of a
