@@ -17,12 +17,9 @@ import (
 
 const reasonSubscriptionChanged = "SubscriptionChanged"
 
-// maxNote is the longest text of an event that the API accepts, in bytes.
-const maxNote = 1024
-
 // recordEvent records an event about a policy and logs the same text.
 func recordEvent(ctx context.Context, recorder events.EventRecorder, p *v1alpha1.AutoscalingPolicy, e report.Event) {
-	note := plan.Shorten(e.Note, maxNote)
+	note := plan.Shorten(e.Note, report.MaxNote)
 	recorder.Eventf(p, nil, e.Type, e.Reason, e.Action, "%s", note)
 	log.FromContext(ctx).Info("policy event", "type", e.Type, "reason", e.Reason, "action", e.Action, "note", note,
 		"target", plan.ShortName(p.Spec))

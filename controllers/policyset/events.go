@@ -23,46 +23,31 @@ const (
 	reasonDeleted = "PoliciesDeleted"
 )
 
-const (
-	// maxNote is the maximum size of an event's note in bytes.
-	maxNote = 1024
-	// maxNamed is how many policies an event names.
-	maxNamed = 10
-)
+// maxNamed is how many policies an event names.
+const maxNamed = 10
 
 func (r *Reconciler) record(policySet *v1alpha1.AutoscalingPolicySet, events []report.Event) {
 	for _, e := range events {
-		r.config.Recorder.Eventf(policySet, nil, e.Type, e.Reason, e.Action, "%s", plan.Shorten(e.Note, maxNote))
+		r.config.Recorder.Eventf(policySet, nil, e.Type, e.Reason, e.Action, "%s", plan.Shorten(e.Note, report.MaxNote))
 	}
 }
 
-// written are the names of policies that one reconcile created and deleted.
-type written struct {
-	created, deleted []string
-}
-
-func newWritten(actions set.Actions, applied, deleted []bool) written {
-	var w written
-	for i, planned := range actions.Apply {
-		if applied[i] && planned.Create {
-			w.created = append(w.created, *planned.Policy.Name)
+// policyEvents are one for all created and one for all deleted policies: there may be 1000.
+func policyEvents(done set.Actions) []report.Event {
+	var created, deleted []string
+	for _, planned := range done.Apply {
+		if planned.Create {
+			created = append(created, *planned.Policy.Name)
 		}
 	}
-	for i, p := range actions.Delete {
-		if deleted[i] {
-			w.deleted = append(w.deleted, p.Name)
-		}
+	for _, p := range done.Delete {
+		deleted = append(deleted, p.Name)
 	}
-	return w
-}
-
-// events are one for all created and one for all deleted policies: there may be 1000.
-func (w written) events() []report.Event {
 	var all []report.Event
 	for _, some := range []struct {
 		reason, verb string
 		names        []string
-	}{{reasonCreated, "Create", w.created}, {reasonDeleted, "Delete", w.deleted}} {
+	}{{reasonCreated, "Create", created}, {reasonDeleted, "Delete", deleted}} {
 		if len(some.names) > 0 {
 			all = append(all, report.Event{
 				Type: corev1.EventTypeNormal, Reason: some.reason, Action: some.verb + some.names[0], Note: named(some.names),
@@ -89,13 +74,10 @@ func conditionEvents(before, after v1alpha1.AutoscalingPolicySetStatus) []report
 		return nil
 	case was != nil && was.Status == is.Status && (was.Reason == is.Reason || is.Status == metav1.ConditionTrue):
 		return nil
-	case is.Status == metav1.ConditionTrue:
-		return []report.Event{{
-			Type: corev1.EventTypeNormal, Reason: is.Reason, Action: "CheckReady", Note: is.Message,
-		}}
-	default:
-		return []report.Event{{
-			Type: corev1.EventTypeWarning, Reason: is.Reason, Action: "CheckReady", Note: is.Message,
-		}}
 	}
+	severity := corev1.EventTypeWarning
+	if is.Status == metav1.ConditionTrue {
+		severity = corev1.EventTypeNormal
+	}
+	return []report.Event{{Type: severity, Reason: is.Reason, Action: "CheckReady", Note: is.Message}}
 }

@@ -47,21 +47,19 @@ func (m *setMemory) latest(cached *v1alpha1.AutoscalingPolicySet) *v1alpha1.Auto
 	return cached
 }
 
-// wrote remembers the policies of a reconcile that were written.
-func (m *setMemory) wrote(actions set.Actions, applied, deleted []bool, now time.Time) {
+// wrote remembers the policies that a reconcile wrote.
+func (m *setMemory) wrote(done set.Actions, now time.Time) {
 	m.unseen, m.wroteAt = map[string]*v1alpha1.AutoscalingPolicy{}, now
-	for i, planned := range actions.Apply {
-		if p := planned.Policy; applied[i] && p.ResourceVersion != nil { // of the API server's answer
+	for _, planned := range done.Apply {
+		if p := planned.Policy; p.ResourceVersion != nil { // of the API server's answer
 			m.unseen[*p.Name] = &v1alpha1.AutoscalingPolicy{
 				ObjectMeta: metav1.ObjectMeta{UID: uidOf(planned), ResourceVersion: *p.ResourceVersion},
 			}
 		}
 	}
-	for i, p := range actions.Delete {
-		if deleted[i] {
-			m.unseen[p.Name] = &v1alpha1.AutoscalingPolicy{
-				ObjectMeta: metav1.ObjectMeta{UID: p.UID, DeletionTimestamp: &metav1.Time{Time: now}},
-			}
+	for _, p := range done.Delete {
+		m.unseen[p.Name] = &v1alpha1.AutoscalingPolicy{
+			ObjectMeta: metav1.ObjectMeta{UID: p.UID, DeletionTimestamp: &metav1.Time{Time: now}},
 		}
 	}
 }

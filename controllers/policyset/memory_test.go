@@ -46,7 +46,7 @@ func TestALateWatchRepeatsNoWrites(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			memory.wrote(actions, []bool{true}, []bool{true}, now)
+			memory.wrote(actions, now)
 			require.Equal(t, tt.sees, memory.sees(tt.cached, now.Add(tt.later)))
 		})
 	}

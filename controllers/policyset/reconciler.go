@@ -105,14 +105,14 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 	if err != nil {
 		return "", 0, err
 	}
-	var written written
-	written, outcome.Failed = r.write(ctx, actions, outcome, memory)
+	var done set.Actions
+	done, outcome.Failed = r.write(ctx, actions, outcome, memory)
 	for i := range outcome.Observed.Matched {
 		object := &outcome.Observed.Matched[i]
 		object.Refused = memory.refused[object.PolicyName].reason
 	}
 	wait, err := r.report(ctx, outcome, memory)
-	r.record(policySet, written.events())
+	r.record(policySet, policyEvents(done))
 	if err := errors.Join(outcome.Failed, err); err != nil {
 		return "", 0, err
 	}
@@ -122,10 +122,10 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 	return resultReconciled, wait, nil
 }
 
-// write deletes and applies policies, and remembers refused ones.
+// write deletes and applies policies, and remembers refused ones. It returns what was done.
 func (r *Reconciler) write(ctx context.Context, actions set.Actions, outcome set.Outcome,
 	memory *setMemory,
-) (written, error) {
+) (done set.Actions, err error) {
 	var group errgroup.Group
 	group.SetLimit(writers)
 	deleted := make([]bool, len(actions.Delete))
@@ -149,15 +149,23 @@ func (r *Reconciler) write(ctx context.Context, actions set.Actions, outcome set
 			return err
 		})
 	}
-	err := group.Wait()
+	err = group.Wait()
 	memory.refused = map[string]refusal{}
 	for i, planned := range actions.Apply {
 		if refused[i].reason != "" {
 			memory.refused[*planned.Policy.Name] = refused[i]
 		}
+		if applied[i] {
+			done.Apply = append(done.Apply, planned)
+		}
 	}
-	memory.wrote(actions, applied, deleted, outcome.Now)
-	return newWritten(actions, applied, deleted), err
+	for i, p := range actions.Delete {
+		if deleted[i] {
+			done.Delete = append(done.Delete, p)
+		}
+	}
+	memory.wrote(done, outcome.Now)
+	return done, err
 }
 
 // apply applies a policy, or returns why the API server refuses. The controller reverts changes of its policy by a

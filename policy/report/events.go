@@ -28,6 +28,9 @@ const (
 // eventEvery is the minimum time between two events about one subject that changes with the load.
 const eventEvery = time.Minute
 
+// MaxNote is the longest note of an event that the API accepts, in bytes.
+const MaxNote = 1024
+
 // Event reports a change to the user.
 type Event struct {
 	// Type is Normal or Warning.
