@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -32,10 +33,8 @@ const (
 	resolveAfterError = 5 * time.Second
 	// resolveTimeout bounds one resolution: reading a ConfigMap.
 	resolveTimeout = 10 * time.Second
-	// resolvers is the number of concurrent resolutions, and maxUnresolved the length of their queue, of which one
-	// namespace has at most a share.
-	resolvers     = 4
-	maxUnresolved = 1024
+	// resolvers is the number of concurrent resolutions.
+	resolvers = 4
 )
 
 // Signals reads the signals of policies, Functions, Sinks, Sources, StatefulSets of the function worker, functions of a
@@ -43,7 +42,7 @@ const (
 // responses are backlog.ErrNoData. It is safe for concurrent use.
 type Signals struct {
 	config signalsConfig
-	queue  *keyQueue
+	queue  *workqueue.Typed[signalKey]
 
 	// mu guards lookups and what it points to, and named, the requests for functions of workers and subscriptions.
 	mu      sync.Mutex
@@ -118,7 +117,10 @@ func (l *lookup) wanted(now time.Time) backlog.Subscription {
 
 // newSignals returns Signals that resolve keys while Start runs.
 func newSignals(config signalsConfig) *Signals {
-	return &Signals{config: config, queue: newKeyQueue(), lookups: map[signalKey]*lookup{}, named: requests{}}
+	return &Signals{
+		config: config, lookups: map[signalKey]*lookup{}, named: requests{},
+		queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[signalKey]{Queue: &turns{}}),
+	}
 }
 
 // Read returns the reading of an object: a policy, a Function, Sink or Source, or a StatefulSet. detail may add Bytes,
@@ -163,7 +165,8 @@ func (s *Signals) use(k signalKey, detail backlog.Detail, now time.Time) (found 
 		l.bytesUsedAt = now
 	}
 	if !l.pending && !now.Before(l.due) && k.subscription == "" {
-		l.pending = s.queue.add(k)
+		l.pending = true
+		s.queue.Add(k)
 	}
 	changed := now.Sub(l.trackedAt) >= trackAgain || l.wanted(now).Bytes != bytesBefore
 	if renew = l.err == nil && changed; renew {
@@ -179,7 +182,8 @@ func (s *Signals) begin(k signalKey, detail backlog.Detail, now time.Time) error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := fmt.Errorf("%w: first request for %s, its subscription is being resolved", backlog.ErrNoData, k)
-	if s.lookups[k] == nil && s.queue.add(k) {
+	if s.lookups[k] == nil {
+		s.queue.Add(k)
 		l := &lookup{err: err, pending: true, usedAt: now}
 		if detail.Has(backlog.Bytes) {
 			l.bytesUsedAt = now
@@ -213,15 +217,16 @@ func (s *Signals) NeedLeaderElection() bool { return false }
 // Start resolves keys until the context ends, and returns nil then.
 func (s *Signals) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
+	context.AfterFunc(ctx, s.queue.ShutDown)
 	for range resolvers {
 		group.Go(func() error {
 			for {
-				select {
-				case <-ctx.Done():
+				k, ended := s.queue.Get()
+				if ended || ctx.Err() != nil {
 					return nil
-				case <-s.queue.filled:
-					s.resolve(ctx, s.queue.take())
 				}
+				s.resolve(ctx, k)
+				s.queue.Done(k)
 			}
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -36,42 +35,18 @@ func (r requests) count(k signalKey, by int) {
 	}
 }
 
-// keyQueue has keys to resolve. Their namespaces take turns: a worker that is slow delays only what it runs.
-type keyQueue struct {
-	// filled has an element for each key.
-	filled chan struct{}
+// turns order the queue of keys to resolve. Namespaces take turns: a worker that is slow delays only what it runs.
+type turns struct{ target.Turns[signalKey] }
 
-	// mu guards keys.
-	mu   sync.Mutex
-	keys target.Turns[signalKey]
-}
+// Touch keeps the place of a key that is added again.
+func (t *turns) Touch(signalKey) {}
 
-func newKeyQueue() *keyQueue {
-	return &keyQueue{filled: make(chan struct{}, maxUnresolved)}
-}
+// Push adds a key.
+func (t *turns) Push(k signalKey) { t.Add(k.key.Namespace, k) }
 
-// add never blocks: when the queue or the share of the namespace is full, the next request tries again.
-func (q *keyQueue) add(k signalKey) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	namespace := k.key.Namespace
-	if q.keys.Len(namespace) >= maxUnresolved/maxShare {
-		return false
-	}
-	select {
-	case q.filled <- struct{}{}:
-	default:
-		return false
-	}
-	q.keys.Add(namespace, k)
-	return true
-}
-
-// take removes the next key, after an element of filled.
-func (q *keyQueue) take() signalKey {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	k, _ := q.keys.Next()
+// Pop removes the next key.
+func (t *turns) Pop() signalKey {
+	k, _ := t.Next()
 	return k
 }
 

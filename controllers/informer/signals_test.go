@@ -29,15 +29,12 @@ func testSignals(t *testing.T, env *testEnv) (s *Signals, resolve func() int) {
 		Policies: &Policies{reader: env.client, synced: func() bool { return true }}, Now: env.clock, Forget: env.forget,
 	})
 	return s, func() (count int) {
-		for {
-			select {
-			case <-s.queue.filled:
-				s.resolve(t.Context(), s.queue.take())
-				count++
-			default:
-				return count
-			}
+		for ; s.queue.Len() > 0; count++ {
+			k, _ := s.queue.Get()
+			s.resolve(t.Context(), k)
+			s.queue.Done(k)
 		}
+		return count
 	}
 }
 
@@ -192,44 +189,24 @@ func TestSignalsFailWithAReason(t *testing.T) {
 	})
 }
 
-func TestFullQueueDoesNotBlock(t *testing.T) {
-	env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
-	s, _ := testSignals(t, env)
-	for i := range maxUnresolved {
-		require.True(t, s.queue.add(signalKey{key: types.NamespacedName{Namespace: strconv.Itoa(i % maxShare)}}))
-	}
-	_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
-	require.ErrorIs(t, err, backlog.ErrNoData)
-	require.Empty(t, s.lookups)
-}
-
 func TestNamespacesTakeTurnsInTheQueue(t *testing.T) {
-	env := newTestEnv(t, nil)
-	s, _ := testSignals(t, env)
+	s, _ := testSignals(t, newTestEnv(t, nil))
 	key := func(namespace string, i int) signalKey {
 		return signalKey{key: types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}}
 	}
-	for i := range maxUnresolved / maxShare {
-		require.True(t, s.queue.add(key("neighbour", i)))
+	for i := range 3 {
+		s.queue.Add(key("neighbour", i))
 	}
-	require.False(t, s.queue.add(key("neighbour", -1)), "the rest is for others")
-	require.True(t, s.queue.add(key("victim", 0)))
-	require.True(t, s.queue.add(key("victim", 1)))
+	s.queue.Add(key("victim", 0))
+	s.queue.Add(key("victim", 1))
 	var taken []signalKey
-	for range 5 {
-		<-s.queue.filled
-		taken = append(taken, s.queue.take())
+	for s.queue.Len() > 0 {
+		k, _ := s.queue.Get()
+		taken = append(taken, k)
 	}
 	require.Equal(t, []signalKey{
 		key("neighbour", 0), key("victim", 0), key("neighbour", 1), key("victim", 1), key("neighbour", 2),
 	}, taken)
-	for range maxUnresolved/maxShare - 3 {
-		<-s.queue.filled
-		s.queue.take()
-	}
-	require.True(t, s.queue.keys.Empty())
-	require.Zero(t, s.queue.keys.Len("neighbour"))
-	require.Zero(t, s.queue.keys.Len("victim"))
 }
 
 func TestStartResolvesUntilTheContextEnds(t *testing.T) {

@@ -125,7 +125,7 @@ func (b *Background) done(address string, what purpose) {
 	w.running--
 	b.running--
 	delete(b.wanted, what)
-	if w.running == 0 && w.Empty() {
+	if w.running == 0 && w.Len() == 0 {
 		delete(b.workers, address)
 	}
 	b.notify()
@@ -144,6 +144,7 @@ type Turns[T any] struct {
 	// namespaces with an element, the next one first.
 	namespaces []string
 	queues     map[string][]T
+	count      int
 }
 
 // Add adds an element of a namespace.
@@ -155,15 +156,17 @@ func (t *Turns[T]) Add(namespace string, element T) {
 		t.namespaces = append(t.namespaces, namespace)
 	}
 	t.queues[namespace] = append(t.queues[namespace], element)
+	t.count++
 }
 
 // Next removes the first element of the next namespace; false without one.
 func (t *Turns[T]) Next() (element T, some bool) {
-	if t.Empty() {
+	if t.count == 0 {
 		return element, false
 	}
 	namespace := t.namespaces[0]
 	element = t.queues[namespace][0]
+	t.count--
 	t.namespaces, t.queues[namespace] = t.namespaces[1:], t.queues[namespace][1:]
 	if len(t.queues[namespace]) > 0 {
 		t.namespaces = append(t.namespaces, namespace)
@@ -173,8 +176,5 @@ func (t *Turns[T]) Next() (element T, some bool) {
 	return element, true
 }
 
-// Len is the number of elements of a namespace.
-func (t *Turns[T]) Len(namespace string) int { return len(t.queues[namespace]) }
-
-// Empty reports whether no namespace has an element.
-func (t *Turns[T]) Empty() bool { return len(t.namespaces) == 0 }
+// Len is the number of elements.
+func (t *Turns[T]) Len() int { return t.count }
