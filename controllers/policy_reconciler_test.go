@@ -9,9 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -94,17 +91,6 @@ func TestABrokerThatIsDownKeepsTheDecision(t *testing.T) {
 	require.Len(t, env.events(), 1)
 	require.NotNil(t, env.autoscaler())
 	require.Empty(t, env.reconcile())
-}
-
-func TestATransientErrorIsTriedAgain(t *testing.T) {
-	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.reconcile()
-	env.answer(700, 10_000)
-	env.applyFails = apierrors.NewServiceUnavailable("etcd is away")
-	_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
-	require.ErrorContains(t, err, "etcd is away")
-	env.applyFails = nil
-	require.Equal(t, []string{"apply", "patch status"}, env.reconcile())
 }
 
 func TestARestartResumesFromTheStatus(t *testing.T) {
@@ -199,21 +185,6 @@ func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	request, priority, _ = queue.GetWithPriority()
 	require.Equal(t, fixture.Key(), request.NamespacedName, "targets at zero come first")
 	require.Equal(t, wakePriority, priority)
-}
-
-func TestTheAutoscalersConditionIsMirrored(t *testing.T) {
-	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	env.firstDecision(700)
-	hpa := env.autoscaler()
-	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
-		Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "AmbiguousSelector",
-		Message: "controlled by multiple HPAs",
-	}}
-	require.NoError(t, env.client.Status().Update(t.Context(), hpa))
-	env.reconcile()
-	status, message := env.condition(v1alpha1.ConditionReady)
-	require.Equal(t, "False/AmbiguousSelector", status)
-	require.Equal(t, "controlled by multiple HPAs", message)
 }
 
 func TestAnAutoscalerReportsProblemsBeforeTheFirstDecision(t *testing.T) {

@@ -140,9 +140,9 @@ func TestAFailedRestorationIsRetried(t *testing.T) {
 	require.Equal(t, 1, env.managed.reads)
 }
 
-func TestTwoDeploysWithinTenMinutesAreBothUndoneAtOnce(t *testing.T) {
+func TestDeploysWithinTenMinutesAreAllUndoneAtOnce(t *testing.T) {
 	env := meshEnv(t)
-	for range 2 {
+	for range 3 {
 		env.resetMesh(1, writtenBy(clientSideApply, "", "functions"))
 		env.resetStep(time.Second)
 		require.Equal(t, int64(7), env.replicasInMesh()["resize"])
@@ -219,19 +219,6 @@ func TestAnotherApplyDuringThePauseDoesNotProlongIt(t *testing.T) {
 	require.Equal(t, int64(2), env.replicasInMesh()["resize"])
 	env.resetStep(testInterval)
 	require.Equal(t, int64(7), env.replicasInMesh()["resize"])
-}
-
-func TestResetsThatAreFarApartAreAllUndone(t *testing.T) {
-	env := meshEnv(t)
-	for range 3 {
-		env.resetMesh(1, writtenBy(clientSideApply, "", "functions"))
-		env.answer(700, 10_000)
-		env.reconcile()
-		require.Equal(t, int64(7), env.replicasInMesh()["resize"])
-		env.after(10 * time.Minute)
-		env.answer(700, 10_000)
-		env.reconcile()
-	}
 }
 
 func TestAnApplyOfZeroSwitchesScalingOff(t *testing.T) {

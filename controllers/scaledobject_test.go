@@ -175,26 +175,40 @@ func TestAScaledObjectIsWrittenOnceAndKept(t *testing.T) {
 }
 
 func TestKEDAsRefusalBecomesACondition(t *testing.T) {
-	env := newKEDAEnv(t, fixture.Function(), kedaPolicy())
-	env.reconcile()
-	env.answer(700, 10_000)
-	env.applyFails = apierrors.NewForbidden(
-		schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"},
-		"resize",
-		errors.New(
-			`admission webhook "vscaledobject.kb.io" denied the request: `+
-				`the workload 'resize' is already managed by the hpa 'x'`,
-		),
-	)
-	env.reconcile()
-	status, message := env.condition(v1alpha1.ConditionReady)
-	require.Equal(t, "False/ApplyRefused", status)
-	require.Contains(t, message, "already managed by the hpa 'x'")
-	require.Empty(t, env.reconcile(), "it is not asked again and again")
-	env.applyFails = nil
-	env.after(2 * time.Minute)
-	env.answer(700, 10_000)
-	require.Contains(t, env.reconcile(), "apply")
+	for name, test := range map[string]struct {
+		err      error
+		messages []string
+	}{
+		"the webhook refuses": {apierrors.NewForbidden(schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"},
+			"resize", errors.New(`admission webhook "vscaledobject.kb.io" denied the request: `+
+				`the workload 'resize' is already managed by the hpa 'x'`),
+		), []string{"already managed by the hpa 'x'"}},
+		// Source: apimachinery 0.37, managedfields/internal/structuredmerge.go: a plain error, which becomes a 500.
+		"KEDA is too old for a field": {apierrors.NewInternalError(errors.New(
+			"failed to create typed patch object (media/pap-resize; keda.sh/v1alpha1, Kind=ScaledObject): " +
+				".spec.fallback.behavior: field not declared in schema",
+		)), []string{
+			"update KEDA with its CustomResourceDefinitions", ".spec.fallback.behavior: field not declared in schema",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := newKEDAEnv(t, fixture.Function(), kedaPolicy())
+			env.reconcile()
+			env.answer(700, 10_000)
+			env.applyFails = test.err
+			env.reconcile()
+			status, message := env.condition(v1alpha1.ConditionReady)
+			require.Equal(t, "False/ApplyRefused", status)
+			for _, part := range test.messages {
+				require.Contains(t, message, part)
+			}
+			require.Empty(t, env.reconcile(), "it is not asked again and again")
+			env.applyFails = nil
+			env.after(2 * time.Minute)
+			env.answer(700, 10_000)
+			require.Contains(t, env.reconcile(), "apply")
+		})
+	}
 }
 
 // TestAWebhookThatLagsIsRetriedAtOnce: KEDA's webhook sees deletions through a watch of its own.

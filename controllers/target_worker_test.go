@@ -86,10 +86,14 @@ func TestAFunctionOfAWorkerIsScaledByItsParallelism(t *testing.T) {
 func TestAWorkerIsUpdatedAtMostOnceInAnInterval(t *testing.T) {
 	env := newWorkerEnv(t, fixture.WorkerPolicy())
 	env.firstDecision(700)
+	require.Equal(t, []int32{7}, env.worker.Updates)
+	require.Nil(t, env.autoscaler())
 	for range 3 {
 		env.after(testInterval)
 		env.answer(1_500, 11_000)
 		env.reconcile()
+		status, _ := env.condition(v1alpha1.ConditionAutoscalerApplied)
+		require.NotContains(t, status, "ScaleFailed")
 		require.Equal(t, policy.HoldWorkerUpdate, env.policy().Status.Decision.Hold.Reason)
 		require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
 	}
@@ -236,18 +240,6 @@ func TestWhatTheWorkerRunsInKubernetesIsRefused(t *testing.T) {
 	require.Contains(t, message,
 		"set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name pf-public-default-resize")
 	require.Zero(t, env.worker.Described)
-}
-
-func TestAFunctionOfAWorkerIsScaledOnceInAnInterval(t *testing.T) {
-	env := newWorkerEnv(t, fixture.WorkerPolicy())
-	env.firstDecision(700)
-	require.Equal(t, []int32{7}, env.worker.Updates)
-	require.Nil(t, env.autoscaler())
-	env.answer(900, 10_000)
-	env.reconcile()
-	require.Equal(t, []int32{7}, env.worker.Updates, "not within the interval")
-	status, _ := env.condition(v1alpha1.ConditionAutoscalerApplied)
-	require.NotContains(t, status, "ScaleFailed")
 }
 
 func TestOneFunctionOfAWorkerHasOnePolicyWhateverItsNamespace(t *testing.T) {

@@ -67,7 +67,8 @@ func (s *ScaledObjects) Replicas(key types.NamespacedName) (int32, error) {
 	return replicas, nil
 }
 
-// ofTarget is the target's own spec.replicas, if the cache has its kind with replicas. The autoscaler knows the default.
+// ofTarget is the target's own spec.replicas, if the cache has its kind with replicas. The autoscaler knows the
+// default.
 func (s *ScaledObjects) ofTarget(ctx context.Context, namespace string, ref *v1alpha1.ScaleTargetRef) (replicas int32,
 	known bool, err error,
 ) {

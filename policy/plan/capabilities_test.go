@@ -30,7 +30,7 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 			"custom.metrics.k8s.io is served by the adapter",
 		},
 		"KEDA beside us is no reason": {
-			plan.Capabilities{KEDA: true},
+			plan.Capabilities{KEDA: true, Scaler: testScaler()},
 			auto, plan.BySubresource, hpa,
 			"custom.metrics.k8s.io is served by the adapter",
 		},
@@ -57,7 +57,8 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 				"APIService",
 		},
 		"Direct for functions of a worker": {
-			withKEDA, auto, plan.ByWorker, direct, "a function of the function worker has no scale subresource",
+			plan.Capabilities{NoMetricsAPI: true, KEDA: true, Scaler: testScaler()}, auto, plan.ByWorker, direct,
+			"a function of the function worker has no scale subresource",
 		},
 		"Direct for a component of a FunctionMesh": {
 			withKEDA, auto, plan.ByMesh, direct, "a component of a FunctionMesh has no scale subresource",
@@ -67,6 +68,12 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 			"it is set in spec.actuator, although custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter and not " +
 				"by the adapter: use Direct",
 		},
+		"a named one without a metrics API": {
+			plan.Capabilities{NoMetricsAPI: true}, hpa, plan.BySubresource, hpa,
+			"it is set in spec.actuator, although no APIService serves custom.metrics.k8s.io: apply the adapter's APIService, or use " +
+				"Direct",
+		},
+		"a named HPA that is right": {plan.Capabilities{}, hpa, plan.BySubresource, hpa, "it is set in spec.actuator"},
 		"a named one that is right": {theirs, direct, plan.BySubresource, direct, "it is set in spec.actuator"},
 	}
 	for name, tt := range tests {

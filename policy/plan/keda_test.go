@@ -301,22 +301,12 @@ func TestAutoChoosesKEDAWithoutTheMetricsAPI(t *testing.T) {
 			func(w *plan.Observed) { w.Capabilities.Scaler = plan.Scaler{} },
 			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: reason + ": apply its APIService"},
 		},
-		"a function of a worker": {
-			func(w *plan.Observed) { w.Target.Scaling = plan.ByWorker },
-			v1alpha1.ActuatorStatus{
-				Type: v1alpha1.ActuatorDirect, Reason: "a function of the function worker has no scale subresource",
-			},
-		},
 		"where KEDA would refuse": {
 			func(w *plan.Observed) { w.OtherScaledObjects = []string{"theirs"} },
 			v1alpha1.ActuatorStatus{
 				Type:   v1alpha1.ActuatorDirect,
 				Reason: reason + ": apply its APIService; KEDA already has ScaledObject theirs on the same target",
 			},
-		},
-		"with the metrics API": {
-			func(w *plan.Observed) { w.Capabilities.NoMetricsAPI = false },
-			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "custom.metrics.k8s.io is served by the adapter"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

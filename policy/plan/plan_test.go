@@ -211,65 +211,6 @@ func TestOneReplicaRecreatesAMissingSubscriptionAtZero(t *testing.T) {
 	}
 }
 
-func TestCapabilitiesChooseTheWriter(t *testing.T) {
-	tests := map[string]struct {
-		capabilities plan.Capabilities
-		wanted       v1alpha1.Actuator
-		scaling      plan.Scaling
-		want         v1alpha1.Actuator
-		because      string
-	}{
-		"Auto is the HPA with the metrics API": {
-			plan.Capabilities{},
-			v1alpha1.ActuatorAuto,
-			plan.BySubresource, v1alpha1.ActuatorHPA, "served by the adapter",
-		},
-		"an absent field is Auto": {
-			plan.Capabilities{},
-			"", plan.BySubresource, v1alpha1.ActuatorHPA,
-			"served by the adapter",
-		},
-		"Auto is Direct where another adapter serves the metrics": {plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter"}, v1alpha1.ActuatorAuto, plan.BySubresource, v1alpha1.ActuatorDirect, "served by Service monitoring/prometheus-adapter"},
-		"Auto is Direct where no APIService serves them": {
-			plan.Capabilities{NoMetricsAPI: true},
-			v1alpha1.ActuatorAuto,
-			plan.BySubresource, v1alpha1.ActuatorDirect, "no APIService serves custom.metrics.k8s.io",
-		},
-		"Auto is Direct for a function of a worker": {
-			plan.Capabilities{},
-			v1alpha1.ActuatorAuto, plan.ByWorker,
-			v1alpha1.ActuatorDirect, "function worker",
-		},
-		"HPA is always chosen if named": {
-			plan.Capabilities{},
-			v1alpha1.ActuatorHPA, plan.BySubresource,
-			v1alpha1.ActuatorHPA, "it is set in spec.actuator",
-		},
-		"HPA that cannot work is warned of": {
-			plan.Capabilities{MetricsAPIHolder: "Service a/b"},
-			v1alpha1.ActuatorHPA, plan.BySubresource, v1alpha1.ActuatorHPA,
-			"although custom.metrics.k8s.io is served by Service a/b and not by the adapter: use Direct",
-		},
-		"HPA without a metrics API is warned of": {
-			plan.Capabilities{NoMetricsAPI: true},
-			v1alpha1.ActuatorHPA,
-			plan.BySubresource, v1alpha1.ActuatorHPA, "apply the adapter's APIService, or use Direct",
-		},
-		"Direct is always chosen if named": {
-			plan.Capabilities{},
-			v1alpha1.ActuatorDirect,
-			plan.BySubresource, v1alpha1.ActuatorDirect, "it is set in spec.actuator",
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			chosen := test.capabilities.Choose(test.wanted, test.scaling)
-			require.Equal(t, test.want, chosen.Type)
-			require.Contains(t, chosen.Reason, test.because)
-		})
-	}
-}
-
 func TestTheMinimumOfTheAutoscaler(t *testing.T) {
 	for name, test := range map[string]struct {
 		given func(*plan.Observed)
