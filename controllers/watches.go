@@ -28,8 +28,13 @@ import (
 // changed. The policy itself is among them, and is enqueued by name once it is deleted.
 func siblings(reader client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		return append(policiesOf(ctx, reader, object.GetNamespace(), target.IndexPolicy(object)),
+		requests := append(policiesOf(ctx, reader, object.GetNamespace(), target.IndexPolicy(object)),
 			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+		if p, ok := object.(*v1alpha1.AutoscalingPolicy); ok && p.Spec.PulsarFunctionRef.Name != "" {
+			same := client.MatchingFields{target.IndexScaleTarget: target.Keys(p)[0]}
+			requests = append(requests, listed(ctx, reader, same)...) // a function of a worker belongs to no namespace
+		}
+		return requests
 	})
 }
 
@@ -179,8 +184,8 @@ func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	}}
 }
 
-// notifications are the poller's events. Workers wait until Functions, Sinks and Sources are discovered: otherwise every
-// policy would be reported without a target at every start.
+// notifications are the poller's events. Workers wait until Functions, Sinks and Sources are discovered: otherwise
+// every policy would be reported without a target at every start.
 func notifications(interest *interest, discovery cluster.Discovery) cluster.Source {
 	return cluster.Source{
 		Name: "notifications of the poller", Begin: interest.start,

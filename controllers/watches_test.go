@@ -76,6 +76,17 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 		fixture.Enqueued[client.Object](t, siblings(env.client), sibling))
 }
 
+func TestPoliciesOfOneFunctionOfAWorkerAreSiblingsInEveryNamespace(t *testing.T) {
+	older, another, namesake := fixture.WorkerPolicy(), fixture.WorkerPolicy(), fixture.Policy()
+	older.Namespace, older.Name = "other", "first"
+	another.Namespace, another.Name, another.Spec.PulsarFunctionRef.Name = "other", "another", "crop"
+	namesake.Name = "first"
+	env := newTestEnv(t, fixture.WorkerPolicy(), another, namesake)
+	require.ElementsMatch(t, []string{"first", fixture.WorkerPolicy().Name},
+		fixture.Enqueued[client.Object](t, siblings(env.client), older))
+	require.Equal(t, []string{"first"}, fixture.Enqueued[client.Object](t, siblings(env.client), namesake))
+}
+
 func TestOurOwnStatusWritesEnqueueNothing(t *testing.T) {
 	before, after := fixture.Policy(), fixture.Policy()
 	desired := int32(7)
