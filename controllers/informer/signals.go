@@ -222,10 +222,12 @@ func (s *Signals) Start(ctx context.Context) error {
 		group.Go(func() error {
 			for {
 				k, ended := s.queue.Get()
-				if ended || ctx.Err() != nil {
+				if ended {
 					return nil
 				}
-				s.resolve(ctx, k)
+				if ctx.Err() == nil { // else the queue only runs empty
+					s.resolve(ctx, k)
+				}
 				s.queue.Done(k)
 			}
 		})

@@ -57,8 +57,8 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 				"APIService",
 		},
 		"Direct for functions of a worker": {
-			plan.Capabilities{NoMetricsAPI: true, KEDA: true, Scaler: testScaler()}, auto, plan.ByWorker, direct,
-			"a function of the function worker has no scale subresource",
+			plan.Capabilities{NoMetricsAPI: true, KEDA: true, Scaler: testScaler()},
+			auto, plan.ByWorker, direct, "a function of the function worker has no scale subresource",
 		},
 		"Direct for a component of a FunctionMesh": {
 			withKEDA, auto, plan.ByMesh, direct, "a component of a FunctionMesh has no scale subresource",
