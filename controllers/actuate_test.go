@@ -237,6 +237,27 @@ func TestRaisingMinReplicasWakesWhatWasTakenToZero(t *testing.T) {
 	require.Equal(t, int64(2), env.replicas())
 }
 
+func TestRaisingMinReplicasWakesAfterAPauseToo(t *testing.T) {
+	for name, mode := range map[string]v1alpha1.Mode{
+		"paused": v1alpha1.ModePaused, "recommended only": v1alpha1.ModeRecommend,
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t, idleFunction(), idlePolicy(v1alpha1.ActuatorDirect), fixture.ConfigMap())
+			env.firstDecision(0)
+			env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode, p.Spec.MinReplicas = mode, new(int32(2)) })
+			env.reconcile()
+			status, message := env.condition(v1alpha1.ConditionScalingActive)
+			require.Equal(t, "Unknown/ScaledToZero", status)
+			require.Equal(t, "scaled to zero by the policy, which does not scale it now", message)
+			env.reconcile()
+			require.Empty(t, env.reconcile())
+			env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeAuto })
+			env.reconcile()
+			require.Equal(t, int64(2), env.replicas())
+		})
+	}
+}
+
 func TestZeroByHandSwitchesScalingOff(t *testing.T) {
 	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorDirect} {
 		t.Run(string(actuator), func(t *testing.T) {

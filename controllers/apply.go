@@ -61,7 +61,7 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	if refused != nil {
 		result.Violation, result.Refused = refused, true
 	}
-	if actions.Replicas != nil && result.ApplyFailed == nil && refused == nil {
+	if actions.Replicas != nil && (result.ApplyFailed == nil && refused == nil || actions.BesideLive(o)) {
 		result.ScaleFailed = a.scale(ctx, o.Subject, *actions.Replicas)
 	}
 	if worker, ok := a.scalers[plan.ByWorker].(workerScaler); ok && result.ScaleFailed == nil {

@@ -40,6 +40,30 @@ func TestDecisionsGoOnWhileAnAutoscalerCannotBeWritten(t *testing.T) {
 	require.Equal(t, "True/Applied", status)
 }
 
+// TestAWakeDoesNotWaitForAnAutoscalerThatCannotBeWritten: the one that runs does nothing while there are no replicas.
+func TestAWakeDoesNotWaitForAnAutoscalerThatCannotBeWritten(t *testing.T) {
+	for name, fails := range map[string]error{
+		"a webhook is down": apierrors.NewInternalError(errors.New("failed calling webhook")),
+		"it is refused":     apierrors.NewForbidden(schema.GroupResource{Resource: "horizontalpodautoscalers"}, "resize", nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t, idleFunction(), idlePolicy(v1alpha1.ActuatorHPA), fixture.ConfigMap())
+			env.firstDecision(0)
+			env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 30 })
+			env.applyFails = fails
+			reconcile := func() {
+				_, _ = env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+			}
+			reconcile()
+			require.Zero(t, env.replicas())
+			env.after(testInterval)
+			env.answer(2, 10_002)
+			reconcile() // while the next apply is paused
+			require.Equal(t, int64(1), env.replicas())
+		})
+	}
+}
+
 func TestAFailedReconcileIsReportedOnce(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	env.firstDecision(700)

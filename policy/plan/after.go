@@ -81,7 +81,7 @@ func (h History) toleranceLackedSince(o Observed, actions Actions) time.Time {
 
 // after the actions.
 func (s scaleHistory) after(o Observed, actions Actions, result Result) scaleHistory {
-	if actions.Replicas != nil && result.ScaleFailed == nil && result.ApplyFailed == nil {
+	if actions.Replicas != nil && result.ScaleFailed == nil && (result.ApplyFailed == nil || actions.BesideLive(o)) {
 		if s.written == nil || *s.written != *actions.Replicas {
 			s.writtenAt = o.Now
 		}

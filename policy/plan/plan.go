@@ -49,6 +49,10 @@ func (a Actions) Wakes(o Observed) bool {
 	return a.StatusFirst || reported != nil && *reported == 0
 }
 
+// BesideLive reports whether Replicas may be written although our HorizontalPodAutoscaler cannot: the one that runs
+// does nothing at 0 replicas, and the controller writes only changes from and to 0 beside it.
+func (a Actions) BesideLive(o Observed) bool { return a.Autoscaler != nil && o.Autoscaler != nil }
+
 // Result is the result of the actions.
 type Result struct {
 	// Autoscaler and ScaledObject are ours after the writes; nil if they do not exist.
@@ -125,9 +129,11 @@ func withoutRefused(o Observed, actions Actions) Actions {
 		(actions.ScaledObject != nil && ScaledObjectIsCurrent(o.ScaledObject, actions.ScaledObject)) {
 		return actions
 	}
-	return Actions{
-		RemoveAutoscaler: actions.RemoveAutoscaler, RemoveScaledObject: actions.RemoveScaledObject, Violation: refused,
+	if !actions.BesideLive(o) {
+		actions.Replicas, actions.StatusFirst = nil, false
 	}
+	actions.Autoscaler, actions.Reapply, actions.ScaledObject, actions.Violation = nil, false, nil, refused
+	return actions
 }
 
 // identity of the autoscaler that an apply changes, without its status, which changes at every sync.

@@ -68,9 +68,13 @@ func (o outcome) conditions() []metav1.Condition {
 	set(v1alpha1.ConditionSubscriptionVerified, subscriptionVerified(o))
 	set(v1alpha1.ConditionScalesWithoutRestart, scalesWithoutRestart(o))
 	set(v1alpha1.ConditionObjectiveAchievable, o.objectiveAchievable())
-	if active != nil {
+	switch last := meta.FindStatusCondition(after, v1alpha1.ConditionScalingActive); {
+	case active != nil:
 		set(v1alpha1.ConditionScalingActive, *active)
-	} else {
+	case last != nil && last.Reason == v1alpha1.ReasonScaledToZero && o.atZero(): // no user switched it off
+		set(v1alpha1.ConditionScalingActive,
+			Unsure(v1alpha1.ReasonScaledToZero, "scaled to zero by the policy, which does not scale it now"))
+	default:
 		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
 	}
 	if o.Paused() != "" { // nothing has to be fixed for replicas to stay
@@ -78,6 +82,10 @@ func (o outcome) conditions() []metav1.Condition {
 		return after
 	}
 	return WithStalled(after, o.Policy.Generation, o.Now)
+}
+
+func (o outcome) atZero() bool {
+	return o.Target != nil && o.Target.Replicas != nil && *o.Target.Replicas == 0
 }
 
 // SetCondition sets a condition of a policy or a set. The API server refuses a status with a text that is too long, and
