@@ -16,7 +16,7 @@
 //	    batches.record         messages per entry, from the growth of two counters
 //	    topicPartitions        messages published on each partition, for rates
 //	    subscriptionState      for each tracked subscription:
-//	      consumers.observe      the consumers, their messages and permits
+//	      consumers.observe      the consumers and their messages
 //	      partitions.record      messages delivered and finished on each partition
 //	      history.add            one point: the sum over the partitions, kept for the rate window
 //	Store.Read -> Reading

@@ -28,13 +28,12 @@ import (
 // changed. The policy itself is among them, and is enqueued by name once it is deleted.
 func siblings(reader client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		requests := append(policiesOf(ctx, reader, object.GetNamespace(), target.IndexPolicy(object)),
-			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+		requests := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
 		if p, ok := object.(*v1alpha1.AutoscalingPolicy); ok && p.Spec.PulsarFunctionRef.Name != "" {
 			same := client.MatchingFields{target.IndexScaleTarget: target.Keys(p)[0]}
-			requests = append(requests, listed(ctx, reader, same)...) // a function of a worker belongs to no namespace
+			return append(requests, listed(ctx, reader, same)...) // a function of a worker belongs to no namespace
 		}
-		return requests
+		return append(requests, policiesOf(ctx, reader, object.GetNamespace(), target.IndexPolicy(object))...)
 	})
 }
 

@@ -87,6 +87,14 @@ func TestPoliciesOfOneFunctionOfAWorkerAreSiblingsInEveryNamespace(t *testing.T)
 	require.Equal(t, []string{"first"}, fixture.Enqueued[client.Object](t, siblings(env.client), namesake))
 }
 
+func TestACapabilityEnqueuesEveryPolicy(t *testing.T) {
+	elsewhere := fixture.Policy()
+	elsewhere.Namespace, elsewhere.Name = "other", "elsewhere"
+	env := newTestEnv(t, fixture.Policy(), elsewhere)
+	require.ElementsMatch(t, []string{fixture.Policy().Name, "elsewhere"},
+		fixture.Enqueued[client.Object](t, everyPolicy(env.client), &v1alpha1.AutoscalingPolicy{}))
+}
+
 func TestOurOwnStatusWritesEnqueueNothing(t *testing.T) {
 	before, after := fixture.Policy(), fixture.Policy()
 	desired := int32(7)

@@ -165,7 +165,7 @@ func wakeWithoutBacklog(r backlog.Reading, replicas int32) string {
 	switch {
 	case r.Unconfirmed >= 1:
 		return fmt.Sprintf("woken from zero: %s unconfirmed backlog = %d", short(r.Unconfirmed), replicas)
-	case r.Coverage.Lacks(backlog.ErrSubscriptionNotFound):
+	case replicas == 1 && r.Coverage.Lacks(backlog.ErrSubscriptionNotFound):
 		return "woken from zero: a topic lacks the subscription = 1"
 	default:
 		return ""

@@ -274,6 +274,10 @@ func TestOnlyALostSubscriptionIsNamedAsOne(t *testing.T) {
 	in.Reading = fixture.Partial(in.Reading, backlog.ErrSubscriptionNotFound)
 	decision, _ = policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(0)})
 	require.Equal(t, "woken from zero: a topic lacks the subscription = 1", decision.Equation)
+
+	decision, _ = policy.Decide(in, state)
+	require.Equal(t, int32(3), decision.Replicas)
+	require.NotContains(t, decision.Equation, "= 1", "the wake to 3 still has to be followed")
 }
 
 func TestAWakeInVainDoublesThePauseBeforeTheNext(t *testing.T) {

@@ -21,12 +21,14 @@ import (
 // fakeCluster answers requests for listings and instances from memory.
 type fakeCluster struct {
 	// mu guards the rest.
-	mu         sync.Mutex
-	topics     []string
-	listErr    error
-	lists      []time.Time
-	scrapeErr  error
-	hang       bool
+	mu        sync.Mutex
+	topics    []string
+	listErr   error
+	lists     []time.Time
+	scrapeErr error
+	hang      bool
+	// limited is true if the last fetch of instances had a deadline.
+	limited    bool
 	scrapes    map[string][]time.Time
 	scraping   int
 	most       int
@@ -78,6 +80,7 @@ func (f *fakeCluster) FetchInstances(ctx context.Context, workload string) (back
 	f.scraping++
 	f.most = max(f.most, f.scraping)
 	err, hang := f.scrapeErr, f.hang
+	_, f.limited = ctx.Deadline()
 	f.mu.Unlock()
 	defer f.set(func() { f.scraping-- })
 	if hang {
@@ -202,6 +205,7 @@ func TestPollerReadsInstancesBesideTopics(t *testing.T) {
 			store.Track("you", subscription)
 			time.Sleep(95 * time.Second)
 			require.InDelta(t, 10, pulsar.scraped("shop/resize"), 1, "once an interval for all owners")
+			require.False(t, pulsar.limited, "a function worker needs longer than an answer about a topic")
 			require.InDelta(t, 10, pulsar.updates(orders), 1, "an update for each answer of the topic, none for instances")
 			r, err := store.Read(subscription, time.Now())
 			require.NoError(t, err)

@@ -36,7 +36,7 @@ type Config struct {
 	// Feed's RestInterval if that is longer, and topics that are needed quickly backlog.QuickInterval if that is shorter.
 	// New jobs are fetched at once; if a cluster has more than a hundred, the rest is spread over the first interval.
 	Interval time.Duration
-	// Timeout of one fetch, at most 1m.
+	// Timeout of one fetch of a topic or a listing, at most 1m.
 	Timeout time.Duration
 	// PerCluster is the maximum number of concurrent fetches against one admin URL, from 1 to 1000. It excludes instances.
 	PerCluster int
@@ -171,7 +171,7 @@ func (p *Poller) fetch(ctx context.Context, j backlog.Job, watching chan<- backl
 		result.err = p.fetchListing(ctx, timed, j.Namespace())
 		news = p.feed.PatternsIn(j.Namespace())
 	case backlog.WorkloadKind:
-		result.err = p.fetchInstances(ctx, timed, j.Name) // the next answer of a topic is news for both
+		result.err = p.fetchInstances(ctx, j.Name) // the next answer of a topic is news for both
 	}
 	if ctx.Err() != nil {
 		return result
@@ -241,8 +241,8 @@ func (p *Poller) list(ctx context.Context, namespace backlog.Namespace, listing 
 	return p.config.Lister.List(ctx, namespace, listing.Add)
 }
 
-func (p *Poller) fetchInstances(ctx, timed context.Context, workload string) error {
-	sample, err := p.config.Instances.FetchInstances(timed, workload)
+func (p *Poller) fetchInstances(ctx context.Context, workload string) error {
+	sample, err := p.config.Instances.FetchInstances(ctx, workload)
 	switch {
 	case err == nil:
 		p.config.Store.RecordInstances(workload, sample)
@@ -355,7 +355,7 @@ type Watcher interface {
 	Watch(ctx context.Context, partition backlog.Topic, watching func()) (message bool, err error)
 }
 
-// InstanceSource reads the counters of the instances of a workload.
+// InstanceSource reads the counters of the instances of a workload, in a bounded time of its own.
 type InstanceSource interface {
 	FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error)
 }

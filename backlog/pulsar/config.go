@@ -47,7 +47,7 @@ type Config struct {
 	// AllowedHosts are the hosts that may be called and get the token, as host, host:port or a URL. A host without a port
 	// allows every port, a URL only its scheme and port; "*." before a name means one or more labels: "*.pulsar.svc:8080",
 	// "https://*.pulsar.svc:8443". Without a scheme the program's own credentials are only sent over https. Empty allows
-	// no host.
+	// no host. Redirects may also lead to names below the host of an allowed admin URL.
 	AllowedHosts []string
 	// RequestTimeout bounds one call with its redirects and its retry; 10 ms to 1 min, default 3 s.
 	RequestTimeout time.Duration

@@ -62,15 +62,16 @@ func noHTTPRedirect(a address, from *url.URL) error {
 		from.Host, a.subject)
 }
 
-// behind reports whether a URL is of a pod behind a Kubernetes Service, as brokers of a StatefulSet advertise
-// themselves: broker-0.broker.pulsar.svc.cluster.local behind broker.pulsar, with the same scheme and port.
+// behind reports whether the host of a URL has any name below that of the other, with the same scheme and port. Pods
+// behind a Kubernetes Service have, and brokers of a StatefulSet advertise them: broker-0.broker.pulsar.svc.cluster.local
+// behind broker.pulsar. Below a name without a namespace may be other Services.
 func behind(service, pod *url.URL) bool {
 	name := func(u *url.URL) string {
 		host, _ := canonicalHost(u.Hostname()) // an invalid one is no host's suffix
 		return strings.TrimSuffix(strings.TrimSuffix(host, ".svc.cluster.local"), ".svc")
 	}
 	return service.Scheme == pod.Scheme && portOf(service) == portOf(pod) &&
-		strings.HasSuffix(name(pod), "."+name(service))
+		strings.Contains(name(service), ".") && strings.HasSuffix(name(pod), "."+name(service))
 }
 
 // ownedTopic identifies a topic by the path of its resource.

@@ -76,16 +76,17 @@ func TestARedirectToAPodBehindTheServiceIsFollowed(t *testing.T) {
 		service, pod string
 		refused      bool
 	}{
-		"of a StatefulSet":           {service: "broker.pulsar:8080", pod: "broker-0.broker.pulsar.svc.cluster.local:8080"},
-		"both without the domain":    {service: "broker.pulsar.svc:8080", pod: "broker-0.broker.pulsar:8080"},
-		"of another domain":          {service: "pulsar.example.org:8080", pod: "a.b.pulsar.example.org:8080"},
-		"of another Service":         {service: "broker.pulsar:8080", pod: "broker-0.other.pulsar:8080", refused: true},
-		"of another namespace":       {service: "broker.pulsar:8080", pod: "broker-0.broker.media:8080", refused: true},
-		"a name that ends alike":     {service: "broker.pulsar:8080", pod: "my-broker.pulsar:8080", refused: true},
-		"outside of the cluster":     {service: "broker.pulsar:8080", pod: "b.broker.pulsar.svc.test:8080", refused: true},
-		"at another port":            {service: "broker.pulsar:8080", pod: "broker-0.broker.pulsar:9090", refused: true},
-		"below an address":           {service: "10.0.0.1:8080", pod: "x.10.0.0.1:8080", refused: true},
-		"the Service of a namespace": {service: "broker-0.broker.pulsar:8080", pod: "broker.pulsar:8080", refused: true},
+		"of a StatefulSet":              {service: "broker.pulsar:8080", pod: "broker-0.broker.pulsar.svc.cluster.local:8080"},
+		"both without the domain":       {service: "broker.pulsar.svc:8080", pod: "broker-0.broker.pulsar:8080"},
+		"of another domain":             {service: "pulsar.example.org:8080", pod: "a.b.pulsar.example.org:8080"},
+		"of another Service":            {service: "broker.pulsar:8080", pod: "broker-0.other.pulsar:8080", refused: true},
+		"of another namespace":          {service: "broker.pulsar:8080", pod: "broker-0.broker.media:8080", refused: true},
+		"a name that ends alike":        {service: "broker.pulsar:8080", pod: "my-broker.pulsar:8080", refused: true},
+		"outside of the cluster":        {service: "broker.pulsar:8080", pod: "b.broker.pulsar.svc.test:8080", refused: true},
+		"of a name without a namespace": {service: "pulsar:8080", pod: "x.pulsar:8080", refused: true},
+		"at another port":               {service: "broker.pulsar:8080", pod: "broker-0.broker.pulsar:9090", refused: true},
+		"below an address":              {service: "10.0.0.1:8080", pod: "x.10.0.0.1:8080", refused: true},
+		"the Service of a namespace":    {service: "broker-0.broker.pulsar:8080", pod: "broker.pulsar:8080", refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -136,8 +136,9 @@ func (s *Source) segmentBacklog(ctx context.Context, a address, segment, subscri
 	if !found || isStep(descriptor) || strings.Contains(descriptor, "/") {
 		return 0, backlog.Errorf(backlog.ErrPartial, "segment %s is not one of %s", backlog.Quote(segment), a.subject)
 	}
-	a.path = strings.Replace(a.path, "/scalable/", "/segments/", 1) + "/" + url.PathEscape(descriptor) +
-		"/subscription/" + url.QueryEscape(subscription)
+	a.path = strings.Replace(a.path, "/scalable/", "/segments/", 1) + "/" + url.PathEscape(descriptor)
+	a.owner = a.path
+	a.path += "/subscription/" + url.QueryEscape(subscription)
 	a.subject, a.grant = segment, "superuser (on Pulsar 5.0.0-M1; later versions need consume on the namespace only)"
 	a.absent, a.remedy = backlog.ErrPartial, "no client has it loaded"
 	var entries int64

@@ -21,6 +21,9 @@ import (
 // after another by gRPC and waits 5 s for each (GRPC_TIMEOUT_SECS).
 const workerTimeout = 30 * time.Second
 
+// turnTimeout is how long a request waits for those before it, a third of that.
+const turnTimeout = workerTimeout / 3
+
 // Worker reads functions, sinks and sources from Pulsar's function worker, and changes their parallelism. It implements
 // poll.InstanceSource for workloads of function.Component, and is safe for concurrent use.
 //
@@ -30,7 +33,8 @@ const workerTimeout = 30 * time.Second
 // instead if possible.
 //
 // A redirect to the worker that owns the function (307) is followed as those of brokers are: Config.AllowedHosts must
-// have the workers' names that are not behind their Service. The credentials need the action "functions", "sinks" or "sources" on the namespace.
+// have the workers' names that are not behind their Service. The credentials need the action "functions", "sinks" or
+// "sources" on the namespace.
 type Worker struct {
 	client *client
 	now    func() time.Time
@@ -232,10 +236,12 @@ func newWorkerLimits(now func() time.Time) *workerLimits {
 	}
 }
 
-// do waits for the turn of a request as long as the context allows. The request itself has workerTimeout, even if the
-// turn comes late: it blocks the worker as long, whether or not the answer is awaited.
+// do waits for the turn of a request up to turnTimeout. The request itself has workerTimeout, even if the turn comes
+// late: it blocks the worker as long, whether or not the answer is awaited. A context with less counts as no failure.
 func (l *workerLimits) do(ctx context.Context, a address, request func(context.Context) error) error {
-	release, err := l.limiter.acquire(ctx, a.base)
+	turn, end := context.WithTimeout(ctx, turnTimeout)
+	defer end()
+	release, err := l.limiter.acquire(turn, a.base)
 	if err != nil {
 		return transportFault(a, a.base, err, 0)
 	}
@@ -245,14 +251,9 @@ func (l *workerLimits) do(ctx context.Context, a address, request func(context.C
 			"%s did not say in time how instances are, which it does not while it stops or deletes "+
 				"some: next request at %s", a.base.Host, until.UTC().Format(time.RFC3339))
 	}
-	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), workerTimeout)
+	timed, cancel := context.WithTimeout(ctx, workerTimeout)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() {
-		if errors.Is(ctx.Err(), context.Canceled) { // the program ends
-			cancel()
-		}
-	})()
-	if err = request(timed); backlog.TimedOut(err) {
+	if err = request(timed); ctx.Err() == nil && backlog.TimedOut(err) {
 		now := l.now()
 		l.hanging.Put(a.base.Host, now.Add(hangFor), now)
 	}

@@ -62,8 +62,8 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 	return &described, nil
 }
 
-// readyReplicas of a StatefulSet, which omits the field when none is ready; nil before its controller has written a
-// status.
+// readyReplicas of a StatefulSet or Deployment, which omit the field when none is ready; nil before its controller has
+// written a status.
 func readyReplicas(set *unstructured.Unstructured) *int32 {
 	if set == nil {
 		return nil
@@ -108,7 +108,7 @@ func (w workload) pausedRollout() *policy.Hold {
 	}
 }
 
-// disturbances that follow from the object's own fields and from its StatefulSet, which may be nil.
+// disturbances that follow from the object's own fields and from its StatefulSet or Deployment, which may be nil.
 //
 // Source: Function Mesh v0.27.2 rewrites the pod template at every change of replicas. Measured over 200 changes each,
 // it came out different in 0 % for a plain Function, in 19 % for two secrets, 35 % for three and 99.5 % for

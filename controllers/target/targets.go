@@ -52,8 +52,7 @@ type Config struct {
 	WorkerCredentials   WorkerCredentials
 	// Consumers is the last measured number of consumers of a subscription, or why it is unknown; required with Worker.
 	Consumers func(backlog.Subscription) (int, error)
-	// WorkerUpdateInterval is the shortest time between two updates of one function; 0 is
-	// DefaultWorkerUpdateInterval.
+	// WorkerUpdateInterval is the shortest time between two updates of one function; 0 is DefaultWorkerUpdateInterval.
 	WorkerUpdateInterval time.Duration
 	// PollInterval is about the time between two reconciles of a policy.
 	PollInterval time.Duration

@@ -123,8 +123,6 @@ func (w *Workers) find(ctx context.Context, namespace string, component function
 
 // refresh reads the state of a component. One that was read before an update is due again.
 func (w *Workers) refresh(ctx context.Context, component function.Component) {
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
 	before, _ := w.known.Last(component)
 	at, valid := w.now(), workerLookupTTL
 	after := w.read(ctx, component, before)
@@ -140,7 +138,9 @@ func (w *Workers) refresh(ctx context.Context, component function.Component) {
 }
 
 func (w *Workers) read(ctx context.Context, component function.Component, before workerState) workerState {
-	config, err := w.worker.Describe(ctx, component)
+	timed, cancel := context.WithTimeout(ctx, lookupTimeout) // for the configuration: Status has limits of its own
+	config, err := w.worker.Describe(timed, component)
+	cancel()
 	switch {
 	case errors.Is(err, backlog.ErrFunctionNotFound), errors.Is(err, backlog.ErrUnsupported):
 		return workerState{trouble: err}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -37,6 +38,9 @@ func TestAnEntryAtOneIsDecidedUnlessTheControllerRaisedIt(t *testing.T) {
 		want   int32
 	}{
 		"raised before a change of the leader": {func(*plan.Observed) {}, 0},
+		"woken before a change of the leader, and not reported": {
+			func(o *plan.Observed) { o.Policy.Status.Conditions = nil }, 1,
+		},
 		"in mode Recommend": {
 			func(o *plan.Observed) { o.Policy.Spec.Mode = v1alpha1.ModeRecommend }, 1,
 		},
@@ -50,6 +54,9 @@ func TestAnEntryAtOneIsDecidedUnlessTheControllerRaisedIt(t *testing.T) {
 			o := componentWorld()
 			o.Target.Replicas, o.Policy.Spec.MinReplicas = new(int32(1)), new(int32(0))
 			o.Policy.Status.DesiredReplicas = new(int32(0))
+			o.Policy.Status.Conditions = []metav1.Condition{{
+				Type: v1alpha1.ConditionTargetFound, Reason: v1alpha1.ReasonChildMissing,
+			}}
 			test.change(&o)
 			o.Policy.Status.SpecReplicas = o.Target.Replicas
 			o.History = o.History.Seen(o)

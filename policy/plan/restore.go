@@ -127,13 +127,18 @@ func currentConflict(target *Target, conflicting []ConflictingAutoscaler, suspen
 	return ""
 }
 
-// scaledWithTarget reports whether a reference names an object that shares the target's replicas. Of a target that is
-// gone, which may come back, only the name of what runs the replicas is known.
+// scaledWithTarget reports whether a reference names an object that shares the target's replicas, also of one that is
+// gone, which may come back.
 func scaledWithTarget(s Subject, ref autoscalingv2.CrossVersionObjectReference) bool {
 	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
-	scaled := []v1alpha1.ScaleTargetRef{ReplicasOf(s.Policy.Spec.ScaleTargetRef)}
-	if s.Target != nil && len(s.Target.Scaled) > 0 {
+	running := ReplicasOf(s.Policy.Spec.ScaleTargetRef)
+	scaled := []v1alpha1.ScaleTargetRef{running}
+	switch kind := v1alpha1.WorkloadKind(running.Kind); {
+	case s.Target != nil && len(s.Target.Scaled) > 0:
 		scaled = s.Target.Scaled
+	case kind == v1alpha1.WorkloadFunction || kind == v1alpha1.WorkloadSink || kind == v1alpha1.WorkloadSource:
+		scaled = append(scaled,
+			v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: FunctionMeshName(running)})
 	}
 	return slices.ContainsFunc(scaled, func(s v1alpha1.ScaleTargetRef) bool {
 		return s.Kind == ref.Kind && s.Name == ref.Name && group(s.APIVersion) == group(ref.APIVersion)

@@ -197,7 +197,12 @@ func TestRestore(t *testing.T) {
 		want   given
 	}{
 		"all of it": {func(*plan.Observed) {}, all},
-		"the target does not exist": {func(w *plan.Observed) { w.Target = nil }, given{kept: []string{
+		"the target does not exist": {func(w *plan.Observed) { w.Target = nil }, given{
+			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: the target is gone"},
+		}},
+		"a Deployment does not exist": {func(w *plan.Observed) {
+			w.Target, w.Policy.Spec.ScaleTargetRef.Kind = nil, "Deployment"
+		}, given{kept: []string{
 			"maxReplicas 5: the target is gone", "HorizontalPodAutoscaler theirs: it does not scale the target",
 		}}},
 		"the target does not exist, and may come back": {func(w *plan.Observed) {

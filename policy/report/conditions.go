@@ -71,7 +71,7 @@ func (o outcome) conditions() []metav1.Condition {
 	switch last := meta.FindStatusCondition(after, v1alpha1.ConditionScalingActive); {
 	case active != nil:
 		set(v1alpha1.ConditionScalingActive, *active)
-	case last != nil && last.Reason == v1alpha1.ReasonScaledToZero && o.atZero(): // no user switched it off
+	case last != nil && last.Reason == v1alpha1.ReasonScaledToZero && isAtZero(o.Target): // no user switched it off
 		set(v1alpha1.ConditionScalingActive,
 			Unsure(v1alpha1.ReasonScaledToZero, "scaled to zero by the policy, which does not scale it now"))
 	default:
@@ -84,9 +84,7 @@ func (o outcome) conditions() []metav1.Condition {
 	return WithStalled(after, o.Policy.Generation, o.Now)
 }
 
-func (o outcome) atZero() bool {
-	return o.Target != nil && o.Target.Replicas != nil && *o.Target.Replicas == 0
-}
+func isAtZero(t *plan.Target) bool { return t != nil && t.Replicas != nil && *t.Replicas == 0 }
 
 // SetCondition sets a condition of a policy or a set. The API server refuses a status with a text that is too long, and
 // texts of other systems have any length.

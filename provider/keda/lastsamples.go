@@ -38,6 +38,8 @@ const (
 	expired
 	// misconfigured: the user has to correct the trigger or create what it names.
 	misconfigured
+	// erred: answered with an error, since there is nothing to hold.
+	erred
 )
 
 // lastSamples are the last known samples of the requested triggers. They are safe for concurrent use.
@@ -122,7 +124,7 @@ func (l *lastSamples) resolve(t Trigger, found Sample, err error, now time.Time)
 		last.misconfiguredSince = now
 	}
 	if unanswered && !found.Active {
-		last.state = unseen
+		last.state = erred
 		l.keep(key, last, now)
 		return resolved{err: err}
 	}

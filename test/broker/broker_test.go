@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -198,7 +199,16 @@ func TestBrokerThatCannotStartSaysWhyAndLeavesNothing(t *testing.T) {
 	_, err := Start(t.Context(), Config{Settings: map[string]string{"brokerServicePort": "none"}})
 	require.ErrorContains(t, err, "starting pulsar "+version)
 	require.ErrorContains(t, err, "brokerServicePort")
+	requireNothing(t, dir)
+}
+
+// requireNothing requires that neither a process nor the directory of a broker is left.
+func requireNothing(t *testing.T, dir string) {
+	t.Helper()
 	require.False(t, alive(t, dir))
+	left, err := filepath.Glob(filepath.Join(dir, "pulsar-autoscaler-broker-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 func TestBrokerEndsWithItsContext(t *testing.T) {
@@ -214,5 +224,5 @@ func TestBrokerEndsWithItsContext(t *testing.T) {
 	require.Eventually(t, func() bool { return alive(t, dir) }, 5*time.Minute, 20*time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-ending, context.Canceled)
-	require.False(t, alive(t, dir))
+	requireNothing(t, dir)
 }

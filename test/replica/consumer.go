@@ -117,7 +117,7 @@ func (c *Consumer) process(killed context.Context, asked time.Time, n int64, mes
 	c.metrics.begin(begun)
 	due := c.pace.due(asked, begun, c.in.ServiceTime)
 	if c.downstream != nil {
-		if answered := begun.Add(c.downstream.ReserveN(begun, 1).DelayFrom(begun)); answered.After(due) {
+		if answered := time.Now().Add(c.downstream.Reserve().Delay()); answered.After(due) {
 			due = answered
 		}
 	}

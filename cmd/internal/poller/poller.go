@@ -83,7 +83,7 @@ func New(config Config) (*Parts, error) {
 	worker := source.Worker(o.StaleAfter / 2)
 	if config.Pods != nil {
 		pods := instance.New(config.Registerer, config.Pods)
-		polling.Instances = instances{pods: pods, worker: worker}
+		polling.Instances = instances{pods: pods, podsTimeout: polling.Timeout, worker: worker}
 	}
 	poller, err := poll.New(polling)
 	if err != nil {
@@ -93,12 +93,17 @@ func New(config Config) (*Parts, error) {
 }
 
 // instances requests each workload's instances in pods or from a function worker.
-type instances struct{ pods, worker poll.InstanceSource }
+type instances struct {
+	pods, worker poll.InstanceSource
+	podsTimeout  time.Duration
+}
 
 // FetchInstances implements poll.InstanceSource.
 func (i instances) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
 	if strings.HasPrefix(workload, function.WorkerWorkload) {
 		return i.worker.FetchInstances(ctx, workload)
 	}
+	ctx, cancel := context.WithTimeout(ctx, i.podsTimeout)
+	defer cancel()
 	return i.pods.FetchInstances(ctx, workload)
 }

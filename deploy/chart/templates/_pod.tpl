@@ -110,7 +110,7 @@ selector:
   matchLabels:
     {{- include "pulsar-autoscaler.labels" .component | nindent 4 }}
 strategy:
-  {{- $strategy := .settings.strategy }}
+  {{- $strategy := .settings.strategy | default dict }}
   {{- if and .settings.hostNetwork (eq (toJson $strategy.rollingUpdate) `{"maxSurge":1,"maxUnavailable":0}`) }}
   {{- /* One more pod would need a node on which the port is free. */}}
   {{- $strategy = dict "rollingUpdate" (dict "maxSurge" 0 "maxUnavailable" 1) }}
