@@ -58,10 +58,11 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	case actions.ScaledObject != nil:
 		result.ScaledObject, refused, result.ApplyFailed = a.applyScaledObject(ctx, actions.ScaledObject, o)
 	}
+	applied := result.ApplyFailed == nil && refused == nil
 	if refused != nil {
 		result.Violation, result.Refused = refused, true
 	}
-	if actions.Replicas != nil && (result.ApplyFailed == nil && refused == nil || actions.BesideLive(o)) {
+	if actions.MayScale(o, applied) {
 		result.ScaleFailed = a.scale(ctx, o.Subject, *actions.Replicas)
 	}
 	if worker, ok := a.scalers[plan.ByWorker].(workerScaler); ok && result.ScaleFailed == nil {

@@ -42,9 +42,10 @@ func TestDecisionsGoOnWhileAnAutoscalerCannotBeWritten(t *testing.T) {
 
 // TestAWakeDoesNotWaitForAnAutoscalerThatCannotBeWritten: the one that runs does nothing while there are no replicas.
 func TestAWakeDoesNotWaitForAnAutoscalerThatCannotBeWritten(t *testing.T) {
+	resource := schema.GroupResource{Resource: "horizontalpodautoscalers"}
 	for name, fails := range map[string]error{
 		"a webhook is down": apierrors.NewInternalError(errors.New("failed calling webhook")),
-		"it is refused":     apierrors.NewForbidden(schema.GroupResource{Resource: "horizontalpodautoscalers"}, "resize", nil),
+		"it is refused":     apierrors.NewForbidden(resource, "resize", nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t, idleFunction(), idlePolicy(v1alpha1.ActuatorHPA), fixture.ConfigMap())

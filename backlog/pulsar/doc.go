@@ -14,8 +14,8 @@
 //	limiter   waits for one of the host's connections and for its rate, checks the breaker once more, calls
 //	          http.Transport, and holds the connection until the body is closed
 //
-// Its CheckRedirect keeps the credentials in a redirect to hosts of Config.AllowedHosts and to pods behind the Service of
-// the admin URL, and sends nothing to others.
+// Its CheckRedirect keeps the credentials in a redirect to hosts of Config.AllowedHosts and to pods behind the Service
+// of the admin URL, and sends nothing to others.
 // The breaker and the limiter of a host are the same for all credentials; breaker.go has the table of failures that
 // count for a host. An attempt in the context of the request collects the records of the steps, such as the time
 // without waits.

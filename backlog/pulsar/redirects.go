@@ -27,9 +27,9 @@ const (
 	maxOwners = 100_000
 )
 
-// checkRedirect is the CheckRedirect of a call. A broker redirects to the owner of the topic, which is another host: the
-// credentials are sent there if it is an allowed host, or a pod behind the Service that the admin URL names, and nothing
-// to any other. direct is true if the request was for the owner.
+// checkRedirect is the CheckRedirect of a call. A broker redirects to the owner of the topic, which is another host:
+// the credentials are sent there if it is an allowed host, or a pod behind the Service that the admin URL names, and
+// nothing to any other. direct is true if the request was for the owner.
 func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		from, to := via[len(via)-1].URL, req.URL
@@ -63,8 +63,8 @@ func noHTTPRedirect(a address, from *url.URL) error {
 }
 
 // behind reports whether the host of a URL has any name below that of the other, with the same scheme and port. Pods
-// behind a Kubernetes Service have, and brokers of a StatefulSet advertise them: broker-0.broker.pulsar.svc.cluster.local
-// behind broker.pulsar. Below a name without a namespace may be other Services.
+// behind a Kubernetes Service have, and brokers of a StatefulSet advertise them, such as
+// broker-0.broker.pulsar.svc.cluster.local behind broker.pulsar. Below a name without a namespace may be other Services.
 func behind(service, pod *url.URL) bool {
 	name := func(u *url.URL) string {
 		host, _ := canonicalHost(u.Hostname()) // an invalid one is no host's suffix

@@ -47,9 +47,9 @@ type Worker struct {
 // maxWorkloads bounds the cached answers.
 const maxWorkloads = 10_000
 
-// Worker returns a reader of the function workers of the same clusters, which uses the Source's connections. It requests
-// the instances of a component at most once in every, and otherwise returns its last answer, which callers drop because
-// it is not newer.
+// Worker returns a reader of the function workers of the same clusters, which uses the Source's connections. It
+// requests the instances of a component at most once in every, and otherwise returns its last answer, which callers
+// drop because it is not newer.
 func (s *Source) Worker(every time.Duration) *Worker {
 	return &Worker{
 		client: s.client, now: s.now, statuses: newWorkerLimits(s.now),

@@ -80,7 +80,8 @@ func TestAChangeIsRedirectedToItsWorker(t *testing.T) {
 			first.component(function.KindFunction, "sf"), 2))
 	require.Equal(t, []changed{{http.MethodPut, "functionConfig", "application/json", `{"parallelism":2}`}}, sent.seen)
 
-	err := newSource(t, Config{}, first).Worker(0).SetParallelism(t.Context(), first.component(function.KindFunction, "sf"),
+	worker := newSource(t, Config{}, first).Worker(0)
+	err := worker.SetParallelism(t.Context(), first.component(function.KindFunction, "sf"),
 		2)
 	require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 	require.ErrorContains(t, err, AllowedHostsFlag)
@@ -152,7 +153,8 @@ func TestAChangeIsRetriedOnAWorkerThatRecovers(t *testing.T) {
 	broker.on("/admin/v3/functions/public/default/sf", sent.then(says(503, "Leader not yet ready. Please retry again")),
 		sent.then(noContent()))
 	require.NoError(t,
-		newSource(t, Config{}, broker).Worker(0).SetParallelism(t.Context(), broker.component(function.KindFunction, "sf"), 3))
+		newSource(t, Config{}, broker).Worker(0).SetParallelism(t.Context(),
+			broker.component(function.KindFunction, "sf"), 3))
 	require.Len(t, sent.seen, 2)
 	require.Equal(t, sent.seen[0], sent.seen[1])
 }

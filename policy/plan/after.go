@@ -11,7 +11,7 @@ import (
 
 // After is the history after the actions.
 func (h History) After(o Observed, actions Actions, result Result) History {
-	recreated := o.Target != nil && h.recreated(o.Target.UID)
+	h.suspended, h.generation = h.suspendedAfter(o, actions, result), o.Policy.Generation
 	if o.Reading != nil && o.Subscription() != nil {
 		h.target = cmp.Or(o.Target.UID, h.target)
 	}
@@ -28,17 +28,23 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 		h.lackingSince = h.toleranceLackedSince(o, actions)
 	}
 	h.handover = h.handoverAfter(o, actions, result)
-	if recreated || h.generation != o.Policy.Generation {
-		h.generation, h.suspended = o.Policy.Generation, nil
-	}
-	if result.Suspended {
-		h.suspended = withFirst(h.suspended, actions.Suspend.String(), o.Now)
-	}
 	if result.Restored {
 		h.restoredAt = o.Now
 	}
 	h.scales = h.scales.after(o, actions, result)
 	return h
+}
+
+// suspendedAfter starts empty for a changed policy and for another target.
+func (h History) suspendedAfter(o Observed, actions Actions, result Result) map[string]time.Time {
+	before := h.suspended
+	if h.generation != o.Policy.Generation || o.Target != nil && h.recreated(o.Target.UID) {
+		before = nil
+	}
+	if !result.Suspended {
+		return before
+	}
+	return withFirst(before, actions.Suspend.String(), o.Now)
 }
 
 // withFirst adds the time of a name that is not in times.
@@ -81,7 +87,7 @@ func (h History) toleranceLackedSince(o Observed, actions Actions) time.Time {
 
 // after the actions.
 func (s scaleHistory) after(o Observed, actions Actions, result Result) scaleHistory {
-	if actions.Replicas != nil && result.ScaleFailed == nil && (result.ApplyFailed == nil || actions.BesideLive(o)) {
+	if result.ScaleFailed == nil && actions.MayScale(o, result.ApplyFailed == nil) {
 		if s.written == nil || *s.written != *actions.Replicas {
 			s.writtenAt = o.Now
 		}

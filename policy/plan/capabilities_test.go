@@ -69,7 +69,8 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 				"by the adapter: use Direct",
 		},
 		"a named one without a metrics API": {
-			plan.Capabilities{NoMetricsAPI: true}, hpa, plan.BySubresource, hpa,
+			plan.Capabilities{NoMetricsAPI: true},
+			hpa, plan.BySubresource, hpa,
 			"it is set in spec.actuator, although no APIService serves custom.metrics.k8s.io: apply the adapter's APIService, or use " +
 				"Direct",
 		},

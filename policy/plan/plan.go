@@ -49,9 +49,11 @@ func (a Actions) Wakes(o Observed) bool {
 	return a.StatusFirst || reported != nil && *reported == 0
 }
 
-// BesideLive reports whether Replicas may be written although our HorizontalPodAutoscaler cannot: the one that runs
-// does nothing at 0 replicas, and the controller writes only changes from and to 0 beside it.
-func (a Actions) BesideLive(o Observed) bool { return a.Autoscaler != nil && o.Autoscaler != nil }
+// MayScale reports whether to write Replicas, by whether our autoscaler was applied. If not, an earlier one that runs
+// does no harm: it does nothing at 0 replicas, and the controller writes only changes from and to 0 beside it.
+func (a Actions) MayScale(o Observed, applied bool) bool {
+	return a.Replicas != nil && (applied || a.Autoscaler != nil && o.Autoscaler != nil)
+}
 
 // Result is the result of the actions.
 type Result struct {
@@ -129,7 +131,7 @@ func withoutRefused(o Observed, actions Actions) Actions {
 		(actions.ScaledObject != nil && ScaledObjectIsCurrent(o.ScaledObject, actions.ScaledObject)) {
 		return actions
 	}
-	if !actions.BesideLive(o) {
+	if !actions.MayScale(o, false) {
 		actions.Replicas, actions.StatusFirst = nil, false
 	}
 	actions.Autoscaler, actions.Reapply, actions.ScaledObject, actions.Violation = nil, false, nil, refused

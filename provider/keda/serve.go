@@ -69,8 +69,8 @@ type ServeConfig struct {
 	Logger           *slog.Logger
 }
 
-// Serve serves the listener until the context ends: then health is NOT_SERVING, streams of KEDA end without an error, and
-// requests, and who watches the health, have a few seconds to end.
+// Serve serves the listener until the context ends: then health is NOT_SERVING, streams of KEDA end without an error,
+// and requests and those that watch the health have a few seconds to end.
 func Serve(ctx context.Context, config ServeConfig) error {
 	group, ctx := errgroup.WithContext(ctx)
 	options, err := config.options()

@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -73,21 +72,20 @@ type turn struct {
 	at   int
 }
 
-// turnFile is the same for all processes, also where a test changes TMPDIR.
-var turnFile = filepath.Join(os.TempDir(), fmt.Sprintf("pulsar-autoscaler-ports-%d", os.Getuid()))
-
 // takeTurn waits for other callers, each of which takes milliseconds.
 func takeTurn() (*turn, error) {
-	file, err := os.OpenFile(turnFile, os.O_RDWR|os.O_CREATE, 0o600)
+	// The same file for all processes, also where a test changes TMPDIR.
+	path := fmt.Sprintf("/tmp/pulsar-autoscaler-ports-%d", os.Getuid())
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		return nil, errors.Join(fmt.Errorf("locking %s: %w", turnFile, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), file.Close())
 	}
 	text, err := io.ReadAll(io.LimitReader(file, 16))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("reading %s: %w", turnFile, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("reading %s: %w", path, err), file.Close())
 	}
 	at, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || at < 0 || at >= portCount { // the first caller

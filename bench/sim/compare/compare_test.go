@@ -102,7 +102,8 @@ func TestResultIsJSONWithoutCurves(t *testing.T) {
 func TestSchedulesLimitThePolicyAtTheirTimes(t *testing.T) {
 	c := config(t)
 	c.Spec.MaxReplicas = 30
-	c.Spec.Schedules = []v1alpha1.Schedule{ // the load is from 8:53:20 to 9:53:20 UTC, with 10 times as much from 9:13:20 on
+	// The load is from 8:53:20 to 9:53:20 UTC, with 10 times as much from 9:13:20 on.
+	c.Spec.Schedules = []v1alpha1.Schedule{
 		{Name: "early", Start: "0 8 * * *", End: "0 9 * * *", MinReplicas: new(int32(15))},
 		{Name: "late", TimeZone: "Europe/Berlin", Start: "20 11 * * *", End: "30 11 * * *", MaxReplicas: new(int32(3))},
 	}

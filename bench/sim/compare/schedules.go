@@ -11,7 +11,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/schedule"
 )
 
-// scheduled are the limits by the schedules of the policy for each minute of the load, nil while those of the spec hold.
+// scheduled are the limits by the schedules of the policy for each minute of the load; nil while those of the spec
+// hold.
 // Schedules begin and end with a minute. Without schedules, or without the dates of the load, there are none.
 func (c Config) scheduled() (limits []*v1alpha1.Limits, err error) {
 	start, known := c.Load.Start()
