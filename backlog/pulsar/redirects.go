@@ -64,7 +64,7 @@ func noHTTPRedirect(a address, from *url.URL) error {
 
 // behind reports whether the host of a URL has any name below that of the other, with the same scheme and port. Pods
 // behind a Kubernetes Service have, and brokers of a StatefulSet advertise them, such as
-// broker-0.broker.pulsar.svc.cluster.local behind broker.pulsar. Below a name without a namespace may be other Services.
+// broker-0.broker.pulsar.svc.cluster.local behind broker.pulsar. A name without a namespace may have others below.
 func behind(service, pod *url.URL) bool {
 	name := func(u *url.URL) string {
 		host, _ := canonicalHost(u.Hostname()) // an invalid one is no host's suffix

@@ -76,7 +76,7 @@ func TestARedirectToAPodBehindTheServiceIsFollowed(t *testing.T) {
 		service, pod string
 		refused      bool
 	}{
-		"a StatefulSet":                 {service: "broker.pulsar:8080", pod: "broker-0.broker.pulsar.svc.cluster.local:8080"},
+		"a StatefulSet":                 {service: "broker.pulsar:8080", pod: "b-0.broker.pulsar.svc.cluster.local:8080"},
 		"both without the domain":       {service: "broker.pulsar.svc:8080", pod: "broker-0.broker.pulsar:8080"},
 		"of another domain":             {service: "pulsar.example.org:8080", pod: "a.b.pulsar.example.org:8080"},
 		"of another Service":            {service: "broker.pulsar:8080", pod: "broker-0.other.pulsar:8080", refused: true},
