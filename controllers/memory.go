@@ -76,7 +76,8 @@ func (m *policyMemory) reportsLater(o plan.Observed, actions plan.Actions, resul
 	if result.ApplyFailed != nil || result.ScaleFailed != nil || result.Violation != nil {
 		return ""
 	}
-	if actions.Wakes(o) && o.Now.Sub(m.wokeAt) >= 2*soon { // a wake that is repeated before is reported
+	// A wake that is repeated before is reported, and one beside KEDA: it would scale to zero what seems to be inactive.
+	if actions.Wakes(o) && o.Now.Sub(m.wokeAt) >= 2*soon && o.Actuator.Type != v1alpha1.ActuatorKEDA {
 		m.wokeAt = o.Now
 	}
 	if o.Now.Sub(m.wokeAt) < soon {

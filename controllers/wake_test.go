@@ -21,6 +21,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -98,6 +99,17 @@ func TestAnAutoscalersWakeWritesTheStatusFirstAndNoSecondOneAtOnce(t *testing.T)
 	env.after(soon)
 	require.Equal(t, []string{"patch status"}, env.reconcile())
 	require.Equal(t, int32(1), *env.policy().Status.SpecReplicas)
+}
+
+// TestAWakeBesideKEDAIsReportedAtOnce: until then the scaler says that the target is inactive, and KEDA would scale what
+// was woken to zero.
+func TestAWakeBesideKEDAIsReportedAtOnce(t *testing.T) {
+	env := newKEDAEnv(t, idleFunction(), idlePolicy(v1alpha1.ActuatorKEDA))
+	atZero(t, env)
+	require.Contains(t, env.reconcile(), "scale 1")
+	require.True(t, served.BeingWoken(env.policy(), env.now))
+	env.reconcile()
+	require.False(t, served.BeingWoken(env.policy(), env.now))
 }
 
 func TestAWakeThatFailsIsReportedAtOnce(t *testing.T) {

@@ -4,6 +4,7 @@
 package serving
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -71,7 +72,7 @@ func newAPIService(name string) *unstructured.Unstructured {
 	return service
 }
 
-// publish applies the APIServices of every group that no other server has.
+// publish applies the APIServices of every group that no other server has, and of another those that are still ours.
 func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[string][]byte) error {
 	owner, err := ownerOf(ctx, r.client, r.config.Owner)
 	if err != nil {
@@ -86,11 +87,12 @@ func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[st
 		if holder != r.holder[group] && holder != "" {
 			logger.Info("another server has this API group, writing no APIService", "group", group, "server", holder)
 		}
-		if r.holder[group] = holder; holder != "" {
-			continue
-		}
+		r.holder[group] = holder
 		for version, priority := range versions {
 			name := version + "." + group
+			if holder != "" && (found[name] == nil || r.holderOf(found[name]) != "") {
+				continue // what is still ours has to be verified by the current bundle
+			}
 			wanted := newAPIService(name)
 			wanted.SetOwnerReferences(owner)
 			wanted.Object["spec"] = r.spec(schema.GroupVersion{Group: group, Version: version}, priority, data[keyAuthorities])
@@ -121,16 +123,22 @@ func (r *registrar) read(ctx context.Context, group string, versions map[string]
 }
 
 // foreign names the server that one of the APIServices belongs to, "" when that is the adapter's Service.
-func (r *registrar) foreign(found map[string]*unstructured.Unstructured) string {
-	for name, service := range found {
-		// An APIService without a Service is the API server's own.
-		namespace, _, _ := unstructured.NestedString(service.Object, "spec", "service", "namespace")
-		serviceName, _, _ := unstructured.NestedString(service.Object, "spec", "service", "name")
-		if namespace != r.config.Service.Namespace || serviceName != r.config.Service.Name {
-			return fmt.Sprintf("%s: Service %s/%s", name, namespace, serviceName)
-		}
+func (r *registrar) foreign(found map[string]*unstructured.Unstructured) (holder string) {
+	for _, service := range found {
+		holder = cmp.Or(holder, r.holderOf(service))
 	}
-	return ""
+	return holder
+}
+
+// holderOf names the server of an APIService, "" when that is the adapter's Service. One without a Service is the API
+// server's own.
+func (r *registrar) holderOf(service *unstructured.Unstructured) string {
+	namespace, _, _ := unstructured.NestedString(service.Object, "spec", "service", "namespace")
+	name, _, _ := unstructured.NestedString(service.Object, "spec", "service", "name")
+	if namespace == r.config.Service.Namespace && name == r.config.Service.Name {
+		return ""
+	}
+	return fmt.Sprintf("%s: Service %s/%s", service.GetName(), namespace, name)
 }
 
 func (r *registrar) spec(version schema.GroupVersion, priority int64, bundle []byte) map[string]any {

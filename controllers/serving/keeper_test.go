@@ -215,6 +215,28 @@ func TestAnotherServerKeepsItsAPIServices(t *testing.T) {
 	require.NotNil(t, b.apiService(t, "v1beta2"))
 }
 
+// TestWhatIsStillOursKeepsItsAuthorities: with an old bundle it would have no server, and no namespace could be deleted.
+func TestWhatIsStillOursKeepsItsAuthorities(t *testing.T) {
+	b := newBench(t, owner())
+	for range 4 {
+		b.look(t, start())
+	}
+	foreign := b.apiService(t, "v1beta1")
+	require.NoError(t, unstructured.SetNestedField(foreign.Object, "prometheus-adapter", "spec", "service", "name"))
+	require.NoError(t, b.client.Update(t.Context(), foreign))
+	theirs := b.apiService(t, "v1beta1").Object["spec"]
+	live := &corev1.Secret{}
+	require.NoError(t, b.client.Get(t.Context(), b.keeper.secret, live))
+	delete(live.Data, keyAuthorityKey)
+	require.NoError(t, b.client.Update(t.Context(), live))
+	for range 2 { // adds an authority, and publishes it
+		b.look(t, start().Add(24*time.Hour))
+	}
+	require.Len(t, decode(b.secret(t)).authorities, 2)
+	require.Equal(t, string(b.secret(t)[keyAuthorities]), bundleOf(t, b.apiService(t, "v1beta2")))
+	require.Equal(t, theirs, b.apiService(t, "v1beta1").Object["spec"])
+}
+
 func TestAMissingOwnerIsAnError(t *testing.T) {
 	b := newBench(t)
 	err := b.sync(t.Context(), logr.Discard(), start())

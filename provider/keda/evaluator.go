@@ -32,6 +32,9 @@ func (e *evaluator) evaluate(t Trigger, now time.Time) resolved {
 		e.report(t, result, now)
 	}
 	if err != nil && result.state == held {
+		if spec, unknown := e.spec(t, now); unknown == nil {
+			result.sample.Spec = spec // which a GetMetricSpec says too, if the policy's threshold changed meanwhile
+		}
 		replicas, noReplicas := e.config.ScaledObjects.Replicas(t.Object)
 		result.sample, result.err = result.sample.atLeast(replicas, noReplicas, err)
 	}
@@ -64,7 +67,8 @@ func (e *evaluator) observe(t Trigger, now time.Time) observed {
 	}
 	switch {
 	case t.followsPolicy():
-		if o.oldSince, o.old = e.old(o.policy, now); o.old != nil || served.Paused(o.policy) {
+		o.oldSince, o.old = e.old(o.policy, now)
+		if o.old != nil || served.Paused(o.policy) || served.BeingWoken(o.policy, now) {
 			o.replicas, o.noReplicas = e.config.ScaledObjects.Replicas(t.Object)
 		}
 	default:
@@ -201,7 +205,7 @@ func (s *Sample) follow(o observed) error {
 	if err != nil {
 		return response.Errorf(response.Unknown, "%s", err)
 	}
-	s.Value, s.Active = float64(desired.Replicas), desired.Replicas > 0 && !served.BeingWoken(o.policy, o.now)
+	s.Value, s.Active = float64(desired.Replicas), desired.Replicas > 0 && (o.replicas > 0 || !served.BeingWoken(o.policy, o.now))
 	s.HeldSince, s.Held = desired.HeldSince, desired.Held
 	if o.old == nil {
 		return nil

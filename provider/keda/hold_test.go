@@ -100,6 +100,28 @@ func TestAPartOfTheTopicsNeverLowersReplicas(t *testing.T) {
 	}
 }
 
+// TestAHeldTriggerHasTheThresholdThatKEDAIsTold: with an earlier one the replicas to keep would be too few.
+func TestAHeldTriggerHasTheThresholdThatKEDAIsTold(t *testing.T) {
+	env := newEnvironment()
+	s := env.server()
+	env.policies[policyKey()] = withStrategies()
+	env.readings[Subject{Namespace: inNamespace, Policy: "resize"}] = reading(env.now)
+	env.replicas[scaledObject()] = 6
+	of := ref("policy", "resize", "strategy", "BacklogPerReplica")
+	_, err := value(t, s, of)
+	require.NoError(t, err)
+
+	p := withStrategies()
+	p.Spec.Strategies[1].BacklogPerReplica.Messages = 5000
+	env.change(func() { env.unread = errBrokerDown; env.policies[policyKey()] = p })
+	spec, err := s.GetMetricSpec(t.Context(), of)
+	require.NoError(t, err)
+	require.Equal(t, 5000.0, spec.GetMetricSpecs()[0].GetTargetSizeFloat())
+	got, err := value(t, s, of)
+	require.NoError(t, err)
+	require.Equal(t, 6*5000.0, got.GetMetricValueFloat())
+}
+
 func TestRunningReplicasAreHeldBeforeTheFirstSample(t *testing.T) {
 	const held = codes.OK
 	for name, test := range map[string]struct {

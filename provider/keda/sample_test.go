@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -58,6 +59,10 @@ func TestSamples(t *testing.T) {
 	patient := backlogOf
 	patient.ActivationMessages = 250
 	replicasSpec := Spec{MetricDesiredReplicas, 1}
+	woken := decidedPolicy(7, noon())
+	woken.Spec.Mode, woken.Status.SpecReplicas = v1alpha1.ModeAuto, new(int32)
+	woken.Status.Actuator = &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA}
+	woken.Status.Decision = &v1alpha1.Decision{Time: metav1.NewTime(noon())}
 	readySpec := Spec{MetricReadyMessages, 100}
 	for name, test := range map[string]struct {
 		trigger  Trigger
@@ -66,6 +71,12 @@ func TestSamples(t *testing.T) {
 	}{
 		"follows the decision of a policy": {
 			decision, observed{policy: decidedPolicy(7, noon())}, Sample{Spec: replicasSpec, Value: 7, Active: true},
+		},
+		"is inactive while the controller wakes the target": {
+			decision, observed{policy: woken, now: noon()}, Sample{Spec: replicasSpec, Value: 7},
+		},
+		"is active as soon as the target is woken": {
+			decision, observed{policy: woken, now: noon(), replicas: 7}, Sample{Spec: replicasSpec, Value: 7, Active: true},
 		},
 		"is inactive when a policy decides for none": {
 			decision, observed{policy: decidedPolicy(0, noon())}, Sample{Spec: replicasSpec},

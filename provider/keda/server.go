@@ -178,12 +178,16 @@ func (s Subject) describe() string {
 		return fmt.Sprintf("AutoscalingPolicy %q in namespace %q", s.Policy, s.Namespace)
 	case s.Target.Name != "":
 		return fmt.Sprintf("%s %q in namespace %q", s.Target.Kind, s.Target.Name, s.Namespace)
-	case s.Component.Name != "":
-		return fmt.Sprintf("%s %s/%s/%s", s.Component.Kind, s.Component.Tenant, s.Component.Namespace, s.Component.Name)
-	default:
-		return fmt.Sprintf("subscription %q on %s", response.Shorten(s.Subscription, mostShown),
-			response.Shorten(s.Topics, mostTopicsShown))
 	}
+	text := fmt.Sprintf("subscription %q on %s", response.Shorten(s.Subscription, mostShown),
+		response.Shorten(s.Topics, mostTopicsShown))
+	if s.Component.Name != "" {
+		text = fmt.Sprintf("%s %s/%s/%s", s.Component.Kind, s.Component.Tenant, s.Component.Namespace, s.Component.Name)
+	}
+	if s.Connection != "" {
+		text += fmt.Sprintf(" of connection %q", s.Connection)
+	}
+	return text
 }
 
 // invalidEnds a text to which KEDA adds " defined multiple times in ScaledObject <name>".

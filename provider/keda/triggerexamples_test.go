@@ -225,14 +225,30 @@ func bad() map[string]struct {
 		"no rate": {
 			metadata: metadata{"target": "Sink/a", "messagesPerSecondPerReplica": "0.0"},
 			want: []string{
-				`messagesPerSecondPerReplica is "0.0", must be messages per second above 0 and at most 10^12, such as 100 or 2500m`,
+				`messagesPerSecondPerReplica is "0.0", must be messages per second from 0.001 to 10^12, in thousandths, such as 100 or 2500m`,
+			},
+			beyond: true,
+		},
+		"a rate that KEDA would round": {
+			metadata: metadata{"target": "Sink/a", "messagesPerSecondPerReplica": "0.0015"},
+			want: []string{
+				`messagesPerSecondPerReplica is "0.0015", must be messages per second from 0.001 to 10^12, in thousandths, such as ` +
+					`100 or 2500m`,
+			},
+			beyond: true,
+		},
+		"a rate that KEDA would write as 0": {
+			metadata: metadata{"target": "Sink/a", "messagesPerSecondPerReplica": "0.4m"},
+			want: []string{
+				`messagesPerSecondPerReplica is "0.4m", must be messages per second from 0.001 to 10^12, in thousandths, such as ` +
+					`100 or 2500m`,
 			},
 			beyond: true,
 		},
 		"too high a rate": {
 			metadata: metadata{"target": "Sink/a", "messagesPerSecondPerReplica": "1000000000001"},
 			want: []string{
-				`messagesPerSecondPerReplica is "1000000000001", must be messages per second above 0 and at most 10^12, such as 100 or 2500m`,
+				`messagesPerSecondPerReplica is "1000000000001", must be messages per second from 0.001 to 10^12, in thousandths, such as 100 or 2500m`,
 			},
 			beyond: true,
 		},

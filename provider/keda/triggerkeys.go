@@ -202,9 +202,9 @@ func strategyKeys() []key {
 		},
 		{
 			name: keyRate, forms: measured(), pattern: `[0-9]{1,13}(\.[0-9]{1,9})?[mkMGT]?`, most: 24,
-			must: "must be messages per second above 0 and at most 10^12, such as 100 or 2500m",
-			about: "Target of strategy RatePerReplica: published messages per second for each replica, above 0, such as " +
-				"100 or 2500m.", decode: decodeRate,
+			must: "must be messages per second from 0.001 to 10^12, in thousandths, such as 100 or 2500m",
+			about: "Target of strategy RatePerReplica: published messages per second for each replica, at least 0.001, " +
+				"such as 100 or 2500m.", decode: decodeRate,
 		},
 		{
 			name: keyPercent, forms: []form{formTarget, formFunction, formSink}, pattern: "[1-9][0-9]?|100", most: 3,
@@ -321,10 +321,15 @@ func decodeActivation(t *Trigger, value string) (err error) {
 
 func decodeRate(t *Trigger, value string) error {
 	quantity, err := resource.ParseQuantity(value)
-	if err != nil || quantity.Sign() <= 0 || quantity.Cmp(resource.MustParse(mostRate)) > 0 {
+	if err != nil || quantity.Sign() <= 0 || quantity.Cmp(resource.MustParse(mostRate)) > 0 || !inThousandths(quantity) {
 		return errFormat
 	}
 	// Exact decimals: 300m is 0.3 and not 0.30000000000000004.
 	t.Threshold, err = strconv.ParseFloat(quantity.AsDec().String(), 64)
 	return err
 }
+
+// inThousandths reports whether KEDA writes a threshold as it is: it rounds to three decimals.
+//
+// Source: KEDA 2.21, pkg/scalers/scaler.go, quantityFromFloat64.
+func inThousandths(rate resource.Quantity) bool { return rate.RoundUp(resource.Milli) }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // triggerSamples are the samples of triggers as name{labels} value, sorted.
@@ -67,4 +69,13 @@ func TestTriggersWithoutAPolicyAreShown(t *testing.T) {
 
 	env.pass(requestedWithin)
 	require.Empty(t, triggerSamples(t, registry), "KEDA requests it no more")
+}
+
+func TestTriggersOfTwoConnectionsAreTwoSubjects(t *testing.T) {
+	east, west := topicSubject(), topicSubject()
+	east.Connection, west.Connection = "east", "west"
+	require.Equal(t, topicSubject().describe()+` of connection "east"`, east.describe())
+	require.NotEqual(t, east.describe(), west.describe())
+	east.Component = Component{Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize"}
+	require.Contains(t, east.describe(), `resize of connection "east"`)
 }
