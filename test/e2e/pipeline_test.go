@@ -36,7 +36,9 @@ func TestASecondFunctionOrdersItsReplicasWithThoseOfTheFirst(t *testing.T) {
 			return false
 		}
 		state, err := policy.Resume(p.Status.WorkingCheckpoint, 1, time.Now())
-		return err == nil && state.Upstream.Count >= 10 && state.Upstream.Error < 0.2
+		// As the load rises, a reading or two of both that are not of the same moment raise the error by up to a tenth, and
+		// one above a quarter expects nothing.
+		return err == nil && state.Upstream.Count >= 10 && state.Upstream.Error < 0.1
 	})
 	rate.turn(high)
 	second.AwaitPolicy(t, "replicas for what the first will publish", func(p *v1alpha1.AutoscalingPolicy) bool {
