@@ -101,8 +101,8 @@ func TestAnAutoscalersWakeWritesTheStatusFirstAndNoSecondOneAtOnce(t *testing.T)
 	require.Equal(t, int32(1), *env.policy().Status.SpecReplicas)
 }
 
-// TestAWakeBesideKEDAIsReportedAtOnce: until then the scaler says that the target is inactive, and KEDA would scale what
-// was woken to zero.
+// TestAWakeBesideKEDAIsReportedAtOnce: until then the scaler says that the target is inactive, and KEDA would scale it
+// to zero again.
 func TestAWakeBesideKEDAIsReportedAtOnce(t *testing.T) {
 	env := newKEDAEnv(t, idleFunction(), idlePolicy(v1alpha1.ActuatorKEDA))
 	atZero(t, env)

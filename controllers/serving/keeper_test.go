@@ -215,7 +215,8 @@ func TestAnotherServerKeepsItsAPIServices(t *testing.T) {
 	require.NotNil(t, b.apiService(t, "v1beta2"))
 }
 
-// TestWhatIsStillOursKeepsItsAuthorities: with an old bundle it would have no server, and no namespace could be deleted.
+// TestWhatIsStillOursKeepsItsAuthorities: with an old bundle it would have no server, which keeps namespaces from being
+// deleted.
 func TestWhatIsStillOursKeepsItsAuthorities(t *testing.T) {
 	b := newBench(t, owner())
 	for range 4 {

@@ -205,7 +205,8 @@ func (s *Sample) follow(o observed) error {
 	if err != nil {
 		return response.Errorf(response.Unknown, "%s", err)
 	}
-	s.Value, s.Active = float64(desired.Replicas), desired.Replicas > 0 && (o.replicas > 0 || !served.BeingWoken(o.policy, o.now))
+	s.Value = float64(desired.Replicas)
+	s.Active = desired.Replicas > 0 && (o.replicas > 0 || !served.BeingWoken(o.policy, o.now))
 	s.HeldSince, s.Held = desired.HeldSince, desired.Held
 	if o.old == nil {
 		return nil
