@@ -94,7 +94,7 @@ func (t *tally) add(line []byte) error {
 	return nil
 }
 
-// sample returns the sample of an instance whose process began then, or an error unless it is complete.
+// sample returns the sample of an instance that began then, or an error unless it is complete.
 func (t *tally) sample(id string, began time.Time) (backlog.InstanceSample, error) {
 	if t.kind == "" {
 		return backlog.InstanceSample{},

@@ -33,7 +33,7 @@ type address struct {
 	large bool
 	// scalable is true for a topic that consists of segments.
 	scalable bool
-	// owner is the path of the topic whose owner answers: other brokers redirect there. Empty if each broker answers.
+	// owner is the path of the topic that one broker owns: the others redirect there. Empty if each broker answers.
 	owner string
 }
 

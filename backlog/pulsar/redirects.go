@@ -119,8 +119,8 @@ func (e *exchange) owner() *url.URL {
 	return base
 }
 
-// learnOwner caches the broker that answered about a topic, if it is not that of the admin URL. It may get
-// requests: checkRedirect allowed it.
+// learnOwner caches the broker that answered about a topic, if it is not that of the admin URL. It may get requests:
+// checkRedirect allowed it.
 func (e *exchange) learnOwner(u *url.URL) {
 	if e.address.owner != "" && u.Scheme == e.address.base.Scheme && u.Host != e.address.base.Host {
 		e.owners.Put(e.owned(), &url.URL{Scheme: u.Scheme, Host: u.Host}, time.Now())

@@ -11,7 +11,7 @@
 //	migrate.go       Input, Result and Translate
 //	target.go        the target of an autoscaler, which may be a Function behind a StatefulSet
 //	draft.go         the policy of one target, of all its autoscalers
-//	scaledobject.go  ScaledObjects, with trigger.go for their triggers, whose keys provider/keda reads too
+//	scaledobject.go  ScaledObjects, with trigger.go for their triggers; provider/keda reads its keys too
 //	autoscaler.go    HorizontalPodAutoscalers
 //	functionmesh.go  maxReplicas of Functions, Sinks, Sources and entries of FunctionMeshes
 //	sets.go          one AutoscalingPolicySet for policies that agree

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -71,14 +72,11 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 		return nil, v
 	}
 	keep := func(message string) *Violation { return &Violation{v.Condition, v.Reason, message} }
-	switch {
+	switch hold := cmp.Or(o.Target.Frozen, o.SwitchedOff()); {
 	case o.Unknown != nil:
 		return nil, keep(v.Message + "; the controller takes it over once the backlog is known")
-	case o.Target.Frozen != nil:
-		return nil, keep(v.Message + "; the controller does not take it over now: " + o.Target.Frozen.Message)
-	}
-	if off := o.SwitchedOff(); off != nil {
-		return nil, keep(v.Message + "; the controller does not take it over now: " + off.Message)
+	case hold != nil:
+		return nil, keep(v.Message + "; the controller does not take it over now: " + hold.Message)
 	}
 	if why := cannotTakeOver(o.Subject, o.Conflicting); why != "" {
 		return nil, keep(why)

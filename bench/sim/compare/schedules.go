@@ -12,8 +12,7 @@ import (
 )
 
 // scheduled are the limits by the schedules of the policy for each minute of the load; nil while those of the spec
-// hold.
-// Schedules begin and end with a minute. Without schedules, or without the dates of the load, there are none.
+// hold. Schedules begin and end with a minute. Without schedules, or without the dates of the load, there are none.
 func (c Config) scheduled() (limits []*v1alpha1.Limits, err error) {
 	start, known := c.Load.Start()
 	if !known || len(c.Spec.Schedules) == 0 {
