@@ -39,7 +39,7 @@ func anyHold(r *rand.Rand, in policy.Input) policy.Input {
 	}
 	if r.IntN(2) == 0 {
 		in.Pods = &policy.Pods{
-			Unready: r.Int32N(3), CrashLooping: r.Int32N(5) / 4, Updating: r.IntN(10) == 0,
+			Ready: 3, Unready: r.Int32N(3), CrashLooping: r.Int32N(5) / 4, Updating: r.IntN(10) == 0,
 			UnreadySince: in.Now.Add(-time.Duration(r.IntN(600)) * time.Second),
 		}
 	}

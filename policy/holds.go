@@ -67,7 +67,7 @@ func (t trial) tryUp(in Input, state State) trial {
 	throttled := Hold{HoldDispatchLimited, "a dispatch rate limit of Pulsar throttles messages, so more replicas would " +
 		"receive no more: raise the limit"}
 	return t.try(blocked.when(r.Blocked && (!working || !receiving(r))), throttled.when(r.Throttled && !working),
-		Hold{HoldNotStarting, NotStarting(in.Pods, in.CurrentReplicas, in.Now)})
+		Hold{HoldNotStarting, NotStarting(in.Pods, in.Now)})
 }
 
 // atCapacity reports whether replicas process about as much as they can, by their busy time, or else by their capacity.
@@ -91,18 +91,19 @@ func receiving(r backlog.Reading) bool {
 }
 
 // NotStarting returns why replicas do not start, so that more would not either; empty if they start or if that is
-// unknown.
-func NotStarting(pods *Pods, replicas int32, now time.Time) string {
+// unknown. A StatefulSet that starts its pods in order creates none after one that does not start.
+func NotStarting(pods *Pods, now time.Time) string {
 	if pods == nil {
 		return ""
 	}
-	many := notStartedShare * float64(replicas)
+	exist := pods.Ready + pods.Unready
+	many := notStartedShare * float64(exist)
 	if float64(pods.CrashLooping) > many {
-		return fmt.Sprintf("%d of %d replicas are in a crash loop: look at their logs", pods.CrashLooping, replicas)
+		return fmt.Sprintf("%d of %d replicas are in a crash loop: look at their logs", pods.CrashLooping, exist)
 	}
 	if since := now.Sub(pods.UnreadySince); float64(pods.Unready) > many && since > notStartedFor {
 		return fmt.Sprintf("%d of %d replicas have not started for %s: look at the events of their pods",
-			pods.Unready, replicas, since.Truncate(time.Second))
+			pods.Unready, exist, since.Truncate(time.Second))
 	}
 	return ""
 }

@@ -56,9 +56,9 @@ func TestHolds(t *testing.T) {
 		}
 	}
 	blocked := changed(func(in *policy.Input) { in.Reading.Blocked = true })
-	crashes, crashed := pods(policy.Pods{CrashLooping: 1}), "1 of 4 replicas are in a crash loop"
+	crashes, crashed := pods(policy.Pods{Ready: 3, Unready: 1, CrashLooping: 1}), "1 of 4 replicas are in a crash loop"
 	unready := func(since time.Duration) change {
-		return pods(policy.Pods{Unready: 1, UnreadySince: ago(since)})
+		return pods(policy.Pods{Ready: 3, Unready: 1, UnreadySince: ago(since)})
 	}
 	for name, test := range map[string]struct {
 		rate, ready float64
@@ -99,6 +99,10 @@ func TestHolds(t *testing.T) {
 		"up for a backlog of few arrivals: one crashes": {fewer, 30_000, crashes, 0, policy.HoldNotStarting, crashed, up[:4]},
 		"up for arrivals and a backlog: one crashes":    {more, 300_000, crashes, 1, policy.HoldNotStarting, crashed, up[:4]},
 		"up for arrivals: one of four crashes":          {more, 0, crashes, 1, policy.HoldNotStarting, crashed, up[:4]},
+		"up for a backlog: the first crashes, and the others are created after it": {
+			340, 30_000, pods(policy.Pods{Unready: 1, CrashLooping: 1}), 0, policy.HoldNotStarting,
+			"1 of 1 replicas are in a crash loop", up[:4],
+		},
 		"up for a backlog: one has not started for long": {
 			340, 30_000, unready(6 * time.Minute), 0, policy.HoldNotStarting, "have not started for 6m0s", up[:4],
 		},

@@ -91,9 +91,9 @@ type ManualRaise struct {
 
 // Pods is the state of the target's pods in Kubernetes.
 type Pods struct {
-	// Unready pods do not run or are not ready; the first has been so since UnreadySince.
-	Unready      int32
-	UnreadySince time.Time
+	// Unready pods do not run or are not ready; the first has been so since UnreadySince. The others are Ready.
+	Ready, Unready int32
+	UnreadySince   time.Time
 	// CrashLooping pods ended with an error and wait for their next start.
 	CrashLooping int32
 	// Updating is true while a rollout is replacing pods.

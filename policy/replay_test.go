@@ -26,7 +26,7 @@ func recorded(seed uint64, polls int) (inputs []policy.Input, decisions []policy
 			in = partitioned(rand.New(rand.NewPCG(seed, 2)), in, 8)
 		}
 		in.Pods = &policy.Pods{
-			Unready: r.Int32N(3), UnreadySince: in.Now.Add(-time.Duration(r.IntN(600)) * time.Second),
+			Ready: 3, Unready: r.Int32N(3), UnreadySince: in.Now.Add(-time.Duration(r.IntN(600)) * time.Second),
 			Updating: r.IntN(30) == 0,
 		}
 		var decision policy.Decision

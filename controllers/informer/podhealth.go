@@ -102,6 +102,8 @@ func health(pods []*instancePod) policy.Pods {
 				sum.UnreadySince = pod.unreadySince
 			}
 			sum.Unready++
+		} else {
+			sum.Ready++
 		}
 		if pod.crashes {
 			sum.CrashLooping++

@@ -88,10 +88,10 @@ func TestHealth(t *testing.T) {
 		pods []change
 		want policy.Pods
 	}{
-		"has zeros without pods":     {},
-		"has zeros for healthy pods": {pods: []change{fine, fine}},
+		"has zeros without pods": {},
+		"counts ready pods":      {pods: []change{fine, fine}, want: policy.Pods{Ready: 2}},
 		"counts a pod that waits for a node since its creation": {
-			pods: []change{fine, pending}, want: policy.Pods{Unready: 1, UnreadySince: podsCreated()},
+			pods: []change{fine, pending}, want: policy.Pods{Ready: 1, Unready: 1, UnreadySince: podsCreated()},
 		},
 		"counts a pod that waits for its image since its creation": {
 			pods: []change{all(pending, func(p *corev1.Pod) {
@@ -120,13 +120,13 @@ func TestHealth(t *testing.T) {
 		"ignores pods that have ended, such as evicted ones": {pods: []change{
 			fine, all(crashed, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
 			all(notReady, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
-		}},
+		}, want: policy.Pods{Ready: 1}},
 		"reports the earliest unready pod": {
 			pods: []change{notReady, func(p *corev1.Pod) { ready(p, corev1.ConditionFalse, minutes(3)) }, notReady},
 			want: policy.Pods{Unready: 3, UnreadySince: minutes(3)},
 		},
 		"counts a pod in back-off after a crash": {
-			pods: []change{fine, crashed}, want: policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1},
+			pods: []change{fine, crashed}, want: policy.Pods{Ready: 1, Unready: 1, UnreadySince: minutes(5), CrashLooping: 1},
 		},
 		"counts a pod that just crashed": {
 			pods: []change{all(notReady, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = ended(137) })},
@@ -149,22 +149,29 @@ func TestHealth(t *testing.T) {
 			pods: []change{func(p *corev1.Pod) {
 				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: ended(0)}}
 			}},
+			want: policy.Pods{Ready: 1},
 		},
 		"ignores a restarted container": {
 			pods: []change{func(p *corev1.Pod) {
 				p.Status.ContainerStatuses[0].RestartCount, p.Status.ContainerStatuses[0].LastTerminationState = 7, ended(1)
 			}},
+			want: policy.Pods{Ready: 1},
 		},
-		"ignores pods that are being deleted": {pods: []change{fine, all(crashed, deleted), all(pending, deleted)}},
+		"ignores pods that are being deleted": {
+			pods: []change{fine, all(crashed, deleted), all(pending, deleted)}, want: policy.Pods{Ready: 1},
+		},
 		"reports an update with pods of two revisions": {
 			pods: []change{fine, fine, all(renewed, pending)}, want: policy.Pods{
-				Unready: 1, UnreadySince: podsCreated(),
+				Ready: 2, Unready: 1, UnreadySince: podsCreated(),
 				Updating: true,
 			},
 		},
-		"reports no update when the last old pod is deleted": {pods: []change{renewed, all(fine, deleted), renewed}},
+		"reports no update when the last old pod is deleted": {
+			pods: []change{renewed, all(fine, deleted), renewed}, want: policy.Pods{Ready: 2},
+		},
 		"reports no update without revisions": {
 			pods: []change{fine, func(p *corev1.Pod) { delete(p.Labels, appsv1.ControllerRevisionHashLabelKey) }, fine},
+			want: policy.Pods{Ready: 3},
 		},
 	}
 	for name, test := range tests {
@@ -207,5 +214,5 @@ func TestHealthOfOneWorkload(t *testing.T) {
 	pods := &Pods{watches: []podWatch{watchOf(t, well, ill, other)}}
 	health, err := pods.Health("Function/media/resize")
 	require.NoError(t, err)
-	require.Equal(t, policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1}, health)
+	require.Equal(t, policy.Pods{Ready: 1, Unready: 1, UnreadySince: minutes(5), CrashLooping: 1}, health)
 }

@@ -110,7 +110,7 @@ func (h History) Decided(o plan.Observed, d *policy.Decision) History {
 	unset, hpa := unscaled(o, *d), autoscalerOf(o)
 	f.unscaled = f.unscaled.next(unset, o.Now, 0)
 	f.lagging = f.watched(o).next(unset && hpa != nil && unable(hpa) == "", o.Now, 0)
-	stuck := policy.NotStarting(o.Pods, o.CurrentReplicas(), o.Now) != ""
+	stuck := policy.NotStarting(o.Pods, o.Now) != ""
 	f.notStarting = f.notStarting.next(stuck, o.Now, notStartingFor)
 	f.missing = f.missing.next(missing(o.Target, o.Pods), o.Now, 0)
 	f.unconnected = f.unconnected.next(plan.Input(o).MissingConsumers() > 0, o.Now, 0)

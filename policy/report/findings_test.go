@@ -60,13 +60,13 @@ func TestReadyIsFalseWhileTheDecisionIsNotCarriedOut(t *testing.T) {
 			"find out what else writes them",
 		},
 		"pods crash": {changes{func(s *story) {
-			s.o.Pods = &policy.Pods{Unready: 3, CrashLooping: 3, UnreadySince: s.o.Now}
+			s.o.Pods = &policy.Pods{Ready: 7, Unready: 3, CrashLooping: 3, UnreadySince: s.o.Now}
 		}}, 30 * time.Second, "ReplicasNotStarting", "look at the events"},
 		"few pods crash": {changes{func(s *story) {
-			s.o.Pods = &policy.Pods{Unready: 2, CrashLooping: 2, UnreadySince: s.o.Now}
+			s.o.Pods = &policy.Pods{Ready: 8, Unready: 2, CrashLooping: 2, UnreadySince: s.o.Now}
 		}}, 0, "", ""},
 		"pods are pending": {changes{func(s *story) {
-			s.o.Pods = &policy.Pods{Unready: 3, UnreadySince: s.o.Now}
+			s.o.Pods = &policy.Pods{Ready: 7, Unready: 3, UnreadySince: s.o.Now}
 		}}, 5*time.Minute + 40*time.Second, "ReplicasNotStarting", "look at the events"},
 		"no pods": {
 			changes{func(s *story) { s.o.Target.Reported = new(int32(7)) }},
@@ -193,7 +193,7 @@ func TestStartingReplicasAreReported(t *testing.T) {
 
 func TestPodsThatCrashNowAndThenDoNotFlap(t *testing.T) {
 	s := begun(t)
-	crashes := &policy.Pods{Unready: 5, CrashLooping: 5, UnreadySince: s.o.Now}
+	crashes := &policy.Pods{Ready: 5, Unready: 5, CrashLooping: 5, UnreadySince: s.o.Now}
 	changes, last := 0, s.says(v1alpha1.ConditionReady)
 	for i := range 60 {
 		if s.o.Pods = nil; i%3 > 0 { // two of three reconciles see them wait for the next start

@@ -119,7 +119,7 @@ func policies(t *testing.T) map[string]client.Object {
 		"target-missing":   after(2*time.Minute, absent),
 		"target-deleted":   deleted,
 		"replicas-pending": after(20*time.Minute, func(o *plan.Observed) {
-			o.Pods = &policy.Pods{Unready: 3, UnreadySince: o.Now}
+			o.Pods = &policy.Pods{Ready: 1, Unready: 3, UnreadySince: o.Now}
 		}),
 		"target-of-a-mesh": after(2*time.Minute, func(o *plan.Observed) { o.Target.MeshOwner = "etl" }),
 		"other-autoscaler": after(2*time.Minute, func(o *plan.Observed) {

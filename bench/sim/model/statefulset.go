@@ -175,8 +175,8 @@ func (s *statefulSet) replace(r *replica, second int) {
 // Pods are the replicas as Kubernetes shows them.
 type Pods struct {
 	// Unready ones do not run, the oldest since UnreadySince; CrashLooping ones of those wait for a restart.
-	Unready, CrashLooping int
-	UnreadySince          time.Time
+	Ready, Unready, CrashLooping int
+	UnreadySince                 time.Time
 	// Updating reports whether pods are being replaced.
 	Updating bool
 }
@@ -193,7 +193,7 @@ func (s *statefulSet) pods(second int) Pods {
 			pods.CrashLooping++
 		}
 	}
-	if pods.Unready > 0 {
+	if pods.Ready = len(s.replicas) - pods.Unready; pods.Unready > 0 {
 		pods.UnreadySince = at(since)
 	}
 	return pods
