@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 type namespaceState struct {
@@ -298,6 +300,15 @@ func ParsePattern(text string) (Pattern, error) {
 
 func compilePattern(text, complete string, parts []string) (Pattern, error) {
 	rest := strings.Join(parts, "/")
+	if n := utf8.RuneCountInString(text); n > maxPatternLength {
+		return Pattern{}, patternError(text[:100]+"...", fmt.Sprintf("it has %d characters, and at most %d are allowed: "+
+			"write a shorter one, or name the topics", n, maxPatternLength))
+	}
+	parsed, err := syntax.Parse(rest, syntax.Perl)
+	if err == nil && patternSize(parsed) > maxPatternSize {
+		return Pattern{}, patternError(text, fmt.Sprintf("its repetitions come to more than %d parts: use * in place of a "+
+			"number", maxPatternSize))
+	}
 	expression, err := regexp.Compile(rest)
 	if err != nil {
 		return Pattern{}, patternError(text, strings.TrimPrefix(err.Error(), "error parsing regexp: ")+
@@ -312,6 +323,28 @@ func compilePattern(text, complete string, parts []string) (Pattern, error) {
 	prefix, _ := expression.LiteralPrefix()
 	p.prefix = "persistent://" + prefix
 	return p, nil
+}
+
+const (
+	// maxPatternLength of spec.subscription.topicsPattern is that of all patterns.
+	maxPatternLength = 1024
+	// maxPatternSize bounds the time for a topic: each character may be compared with each part.
+	maxPatternSize = 2000
+)
+
+// patternSize is about the number of instructions that an expression is compiled to.
+func patternSize(e *syntax.Regexp) int {
+	size := 1
+	if e.Op == syntax.OpLiteral {
+		size = len(e.Rune)
+	}
+	for _, part := range e.Sub {
+		size += patternSize(part)
+	}
+	if e.Op == syntax.OpRepeat {
+		size *= max(e.Min, e.Max, 1)
+	}
+	return size
 }
 
 func patternError(text, problem string) error {

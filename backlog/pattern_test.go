@@ -4,6 +4,7 @@
 package backlog_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,6 +55,16 @@ func TestParsePatternCompletesWhatPulsarCompletes(t *testing.T) {
 		"an expression before the domain": {
 			text:    "^persistent://public/default/.*",
 			problem: "persistent://",
+		},
+		"a long one": {text: "rx-" + strings.Repeat("a", 1022), problem: "1025 characters, and at most 1024"},
+		"repetitions of an expression": {
+			text: "rx-" + strings.Repeat("(?:.?){1000}", 3), problem: "more than 2000 parts: use *",
+		},
+		"repetitions of a text": {text: "(?:" + strings.Repeat("a", 500) + "){5}", problem: "more than 2000 parts"},
+		"an open repetition":    {text: "(?:abc){700,}", problem: "more than 2000 parts"},
+		"repetitions of few characters": {
+			text: "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", want: "persistent://public/default/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?",
+			namespace: "public/default",
 		},
 		"a lookahead, which RE2 lacks":                       {text: "(?!dead).*", problem: "or name the topics"},
 		"a possessive quantifier, which RE2 lacks":           {text: "a*+", problem: "write it without"},
