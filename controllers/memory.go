@@ -100,7 +100,7 @@ const absentFor = 5 * time.Minute
 // follow returns the subscription to track: that of the target, or of one that vanished lately; nil for none.
 func (m *policyMemory) follow(observed plan.Observed) *backlog.Subscription {
 	if subscription := observed.Subscription(); subscription != nil {
-		m.followed, m.followedAt = subscription, observed.Now
+		m.followed, m.followedAt = new(*subscription), observed.Now // a part of the target would keep all of it
 	} else if v := observed.Violation; v == nil || v.Reason != v1alpha1.ReasonTargetNotFound ||
 		observed.Now.Sub(m.followedAt) >= absentFor {
 		return nil
