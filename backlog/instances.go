@@ -151,6 +151,7 @@ func (s *instancesSum) reading() InstancesReading {
 	r.ServiceTime = Unknown(errNoCalls)
 	switch {
 	case s.timed > 0:
+		r.Timed = s.timed
 		r.Busy = Known(max(0, s.busy/float64(s.timed))) // negative if a call was assumed to have started too early
 	case s.failedUntimed:
 		r.Busy = Unknown(errNotAllTime)

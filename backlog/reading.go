@@ -211,6 +211,8 @@ type InstancesReading struct {
 	// calls alone plus the wait for a free slot, about 0 below saturation and 0.9 at it. With 4.2 and 5.0 a call lasts
 	// until the future is complete, so this is the number of concurrent messages, above 1 (11 was seen for 10 futures).
 	Busy Measurement
+	// Timed is the number of instances of which it is the mean.
+	Timed int
 	// ServiceTime is the mean time of a call in seconds, for an asynchronous function as for Busy; unknown without calls.
 	ServiceTime Measurement
 	// InFlight messages were received and neither processed nor failed yet.

@@ -65,12 +65,20 @@ const (
 	fallConfirmed = 8 * time.Second
 	// smoothWindow is the window of a rate with about as much noise as the smoothed one.
 	smoothWindow = 40 * time.Second
+	// knownFor is how long arrivals count while the publish rate is unknown.
+	knownFor = 10 * time.Minute
 	// pastRates is how many rates of a reaction time Arrivals keeps.
 	pastRates = 16
 	// One rate changes the dispersion by this weight, and counts as at most so many times the learned one: a step is no
 	// noise.
 	dispersionWeight, dispersionLimit = 1.0 / 8, 4
 )
+
+// known is false for arrivals of long ago, which a new process has until the second answer of Pulsar.
+func (a *Arrivals) known(in Input) bool {
+	_, err := in.Reading.PublishRate.LowerBound()
+	return a != nil && (err == nil || in.Reading.At.Sub(a.At) <= knownFor)
+}
 
 // publishRate is the publish rate of a reading. A load step enters the rate window gradually, so the newest rate
 // replaces the window's rate while it is clearly higher. A lower bound counts if it exceeds the learned rate.

@@ -58,7 +58,7 @@ func capacity(in Input, state State) recommendation {
 	if err != nil {
 		return holdCurrent(in, unknownBy(err))
 	}
-	if state.Arrivals == nil {
+	if !state.Arrivals.known(in) {
 		return withoutArrivals(in)
 	}
 	if state.Capacity == nil {

@@ -57,7 +57,7 @@ func contradiction(in Input) string {
 			"%s/s and the instances finished %s/s: look for what alters answers of its admin service", short(counted),
 			short(grown), short(finished))
 	}
-	if counted, err := r.ProcessRate.Value(); err == nil && contradicts(finished, counted) {
+	if counted, err := processRate(r); err == nil && contradicts(finished, counted) {
 		return fmt.Sprintf("Pulsar counts %s/s processed, but the instances "+
 			"finished %s/s: look for what alters answers of its admin service", short(counted), short(finished))
 	}

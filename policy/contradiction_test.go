@@ -17,35 +17,45 @@ func TestContradictedCountersRemoveNoReplica(t *testing.T) {
 	tests := map[string]struct {
 		published, processed, grown, finished backlog.Measurement
 		contradicted                          bool
+		kind                                  backlog.SubscriptionType
 	}{
 		"nothing arrives, and the instances finish hundreds": {
-			backlog.Known(0), backlog.Known(0), backlog.Known(0), backlog.Known(300), true,
+			backlog.Known(0), backlog.Known(0), backlog.Known(0), backlog.Known(300), true, backlog.Shared,
 		},
 		"nothing arrives, and the backlog grows": {
 			backlog.Known(0), backlog.Known(0), backlog.Known(20), backlog.Unknown(backlog.ErrNotRequested), true,
+			backlog.Shared,
 		},
 		"little arrives, and more is finished while the backlog stays": {
-			backlog.Known(20), backlog.Known(300), backlog.Known(0), backlog.Known(300), true,
+			backlog.Known(20), backlog.Known(300), backlog.Known(0), backlog.Known(300), true, backlog.Shared,
 		},
 		"nothing is processed, and the instances finish hundreds": {
-			backlog.Known(300), backlog.Known(0), backlog.Known(0), backlog.Known(300), true,
+			backlog.Known(300), backlog.Known(0), backlog.Known(0), backlog.Known(300), true, backlog.Shared,
 		},
-		"a backlog is worked off": {backlog.Known(0), backlog.Known(300), backlog.Known(-300), backlog.Known(300), false},
+		"a backlog is worked off": {
+			backlog.Known(0), backlog.Known(300), backlog.Known(-300), backlog.Known(300), false, backlog.Shared,
+		},
 		"instances count messages from before the load fell": {
-			backlog.Known(40), backlog.Known(300), backlog.Known(-100), backlog.Known(300), false,
+			backlog.Known(40), backlog.Known(300), backlog.Known(-100), backlog.Known(300), false, backlog.Shared,
 		},
 		"a few messages are counted at different times": {
-			backlog.Known(0), backlog.Known(0), backlog.Known(0), backlog.Known(4), false,
+			backlog.Known(0), backlog.Known(0), backlog.Known(0), backlog.Known(4), false, backlog.Shared,
+		},
+		"consumers of Failover work off their receive queues": {
+			backlog.Known(0), backlog.Known(0), backlog.Known(-300), backlog.Known(300), false, backlog.Failover,
+		},
+		"the one of Exclusive works off its receive queue": {
+			backlog.Known(0), backlog.Known(0), backlog.Known(-300), backlog.Known(300), false, backlog.Exclusive,
 		},
 		"it is not known how the backlog grew": {
-			backlog.Known(0), backlog.Known(0), backlog.Unknown(backlog.ErrNoRate), backlog.Known(300), false,
+			backlog.Known(0), backlog.Known(0), backlog.Unknown(backlog.ErrNoRate), backlog.Known(300), false, backlog.Shared,
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			in, state := wanting(90, 0)
 			state.Recommendations = []policy.ReplicasAt{{At: ago(5 * time.Second), Replicas: 4}} // all were needed just now
-			in.Reading.PublishRate, in.Reading.ProcessRate = tt.published, tt.processed
+			in.Reading.PublishRate, in.Reading.ProcessRate, in.Reading.Type = tt.published, tt.processed, tt.kind
 			in.Reading.GrowthRate, in.Reading.Instances.ProcessRate = tt.grown, tt.finished
 
 			after, least := state, in.CurrentReplicas

@@ -57,7 +57,7 @@ func asking(current int32, r backlog.Reading, strategies ...v1alpha1.Strategy) p
 func used(consumers, busy float64) backlog.Reading {
 	r := reading(0, 500)
 	r.Consumers, r.SteadyConsumers = backlog.Known(consumers), true
-	r.Instances.Busy = backlog.Known(busy)
+	r.Instances.Busy, r.Instances.Timed = backlog.Known(busy), int(consumers)
 	return r
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// notStartedShare: if this share of the replicas has not started for notStartedFor, more would not start either.
-	notStartedShare = 0.2
+	// NotStartedShare: if this share of the replicas has not started for notStartedFor, more would not start either.
+	NotStartedShare = 0.2
 	notStartedFor   = 5 * time.Minute
 	// receivedShare is less than the variation of a rate.
 	receivedShare = 0.8
@@ -97,7 +97,7 @@ func NotStarting(pods *Pods, now time.Time) string {
 		return ""
 	}
 	exist := pods.Ready + pods.Unready
-	many := notStartedShare * float64(exist)
+	many := NotStartedShare * float64(exist)
 	if float64(pods.CrashLooping) > many {
 		return fmt.Sprintf("%d of %d replicas are in a crash loop: look at their logs", pods.CrashLooping, exist)
 	}

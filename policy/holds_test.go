@@ -23,8 +23,10 @@ import (
 func wanting(rate, ready float64) (policy.Input, policy.State) {
 	in := input(4, reading(ready, rate))
 	in.Reading.Consumers = backlog.Known(4)
+	just := arrivals(rate)
+	just.At = noon()
 	return in, policy.State{
-		Capacity: learned(100), Arrivals: arrivals(rate), Start: policy.Start{Replicas: 4, Seconds: 20, Count: 3},
+		Capacity: learned(100), Arrivals: just, Start: policy.Start{Replicas: 4, Seconds: 20, Count: 3},
 		Recommendations: []policy.ReplicasAt{},
 	}
 }

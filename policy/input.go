@@ -91,7 +91,8 @@ type ManualRaise struct {
 
 // Pods is the state of the target's pods in Kubernetes.
 type Pods struct {
-	// Unready pods do not run or are not ready; the first has been so since UnreadySince. The others are Ready.
+	// Unready pods do not run or are not ready, and the others are Ready. More than NotStartedShare of all have been
+	// unready since UnreadySince; zero while fewer are.
 	Ready, Unready int32
 	UnreadySince   time.Time
 	// CrashLooping pods ended with an error and wait for their next start.

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"errors"
 	"math"
 	"time"
 
@@ -158,16 +159,21 @@ func (c *LearnedCapacity) drifted(elapsed time.Duration) *LearnedCapacity {
 	return &after
 }
 
-// processRate is the rate at which replicas finish messages. For a Failover subscription Pulsar counts dispatched
-// messages, which are more while consumers fill their receive queues.
+// processRate is the rate at which replicas finish messages. For a Failover or Exclusive subscription Pulsar counts
+// dispatched messages, which are more while consumers fill their receive queues. Acknowledged ones leave the backlog.
 func processRate(r backlog.Reading) (float64, error) {
-	if r.Type != backlog.Failover {
+	if r.Type != backlog.Failover && r.Type != backlog.Exclusive {
 		return r.ProcessRate.Value()
 	}
 	if rate, err := r.Instances.ProcessRate.Value(); err == nil {
 		return rate, nil
 	}
-	return r.ProcessRate.Value()
+	published, err := r.PublishRate.Value()
+	grown, unknown := r.GrowthRate.Value()
+	if errors.Join(err, unknown) != nil {
+		return r.ProcessRate.Value()
+	}
+	return max(0, published-grown), nil
 }
 
 func output(r backlog.Reading) (now Output, known bool) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -39,5 +40,29 @@ func TestReplicasStayForAWindowAfterAPause(t *testing.T) {
 		} else {
 			require.Equal(t, int32(1), decision.Replicas, "after %d s", second)
 		}
+	}
+}
+
+// The first answer of a process has no rate, so that the arrivals are those of the last process.
+func TestArrivalsOfHoursAgoAddNoReplicas(t *testing.T) {
+	for name, test := range map[string]struct {
+		after time.Duration
+		more  bool
+	}{
+		"of a moment ago":  {20 * time.Second, true},
+		"of six hours ago": {6 * time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			later := noon().Add(test.after)
+			before := arrivals(1000)
+			before.At = noon()
+			state := policy.State{Capacity: learned(100), Arrivals: before}.Continue(2, later)
+			in := input(2, reading(0, 0))
+			in.Now, in.Reading.At, in.Reading.Window = later, later, 0
+			in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
+			in.Reading.ProcessRate, in.Reading.GrowthRate = in.Reading.PublishRate, in.Reading.PublishRate
+			decision, _ := policy.Decide(in, state)
+			require.Equal(t, test.more, decision.Replicas > 2, "%+v", decision)
+		})
 	}
 }

@@ -99,7 +99,7 @@ func backlogPerReplica(in Input, messages int64) recommendation {
 // ratePerReplica recommends one replica for each messagesPerSecond of arrivals. It adds no trend: the user's number
 // includes headroom.
 func ratePerReplica(in Input, state State, messagesPerSecond float64) recommendation {
-	if state.Arrivals == nil {
+	if !state.Arrivals.known(in) {
 		return withoutArrivals(in)
 	}
 	arriving := state.Arrivals.Rate
@@ -125,7 +125,8 @@ func utilization(in Input, state State, target float64) recommendation {
 		return holdCurrent(in, unknownBy(err))
 	}
 	current := float64(in.CurrentReplicas)
-	consumers = min(consumers, current) // other consumers of the subscription are not the target's
+	// Others consume that are not the target's, or are as good as starting, since their time is not measured yet.
+	consumers = min(consumers, current, float64(in.Reading.Instances.Timed))
 	if consumers < 1 {
 		return holdCurrent(in, Hold{HoldLearning, "no replica consumes yet"})
 	}

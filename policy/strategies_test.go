@@ -22,6 +22,10 @@ func TestStrategies(t *testing.T) {
 		r.Blocked = true
 		return r
 	}
+	timing := func(instances int, r backlog.Reading) backlog.Reading {
+		r.Instances.Timed = instances
+		return r
+	}
 	tests := map[string]deciding{
 		"divides the backlog by the threshold of one replica": {
 			in: asking(1, reading(2001, 50), backlogStrategy(1000)), want: 3, equation: "2001 backlog / 1000 per replica = 2.00",
@@ -87,6 +91,9 @@ func TestStrategies(t *testing.T) {
 		"counts replicas that start as used when fewer are needed": {
 			in: asking(10, used(6, 0.2*usual), utilizationStrategy(50)), want: 7,
 			equation: "6 replicas x 20% busy / 50% = 2.40, and 4 are starting",
+		},
+		"counts replicas of which no time is measured yet as starting": {
+			in: asking(4, timing(2, used(4, usual)), utilizationStrategy(50)), want: 4,
 		},
 		"scales up beyond the replicas that start": {in: asking(10, used(9, usual), utilizationStrategy(50)), want: 18},
 		"holds before a replica consumes": {

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -86,5 +88,35 @@ func TestFewerReplicasAreTriedLessAndLessOften(t *testing.T) {
 	for _, one := range p.log {
 		waiting, _ := one.in.Reading.Ready.Value()
 		require.Less(t, waiting/93, 30.0, "seconds of arrivals at %d s", one.second)
+	}
+}
+
+// Pulsar counts messages of Failover as delivered when they are in a receive queue, which has place for 1000.
+func TestMessagesInReceiveQueuesTeachNoCapacity(t *testing.T) {
+	for name, kind := range map[string]backlog.SubscriptionType{
+		"of Failover": backlog.Failover, "of Exclusive": backlog.Exclusive,
+	} {
+		t.Run(name, func(t *testing.T) {
+			consumers := int32(4)
+			if kind == backlog.Exclusive {
+				consumers = 1
+			}
+			each := 16 / float64(consumers)
+			in, state := input(consumers, used(float64(consumers), 0)), policy.State{
+				Capacity: learned(1.25 * each), Arrivals: arrivals(16),
+			}
+			in.Reading.Type, in.Reading.Instances.Busy = kind, backlog.Unknown(backlog.ErrNotRequested)
+			for poll := range 120 {
+				burst := 0.0
+				if poll == 10 || poll == 60 {
+					burst = 200
+				}
+				in.Reading.PublishRate, in.Reading.ProcessRate = backlog.Known(16+burst), backlog.Known(16+burst)
+				in.Reading.GrowthRate = backlog.Known(burst)
+				_, state = policy.Decide(in, state)
+				in.Now, in.Reading.At = in.Now.Add(10*time.Second), in.Reading.At.Add(10*time.Second)
+			}
+			require.InEpsilon(t, 1.25*each, state.Capacity.MessagesPerSecond, 0.2)
+		})
 	}
 }

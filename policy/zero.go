@@ -215,9 +215,10 @@ func (s State) wakeReplicas(in Input, work float64) (replicas int32, equation st
 		arriving, each := min(s.Arrivals.Rate, work/wakeWindow.Seconds()), s.Capacity.MessagesPerSecond
 		drain := drainTime(LatencyObjective(in.Spec).Seconds(), s.Start.seconds(), s.Start.react(in))
 		needed := (arriving + work/drain) / each
-		replicas = replicasFor(needed)
-		equation = fmt.Sprintf("woken from zero: (%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f",
-			short(arriving), short(work), drain, short(each), needed)
+		all := recommend(replicasFor(needed), fmt.Sprintf("woken from zero: (%s/s arriving + %s backlog / %.0fs) / %s/s per "+
+			"replica = %.2f", short(arriving), short(work), drain, short(each), needed))
+		all = all.withinMessages(work + arriving*s.Start.react(in))
+		replicas, equation = all.replicas, all.equation
 	}
 	for _, strategy := range strategies(in.Spec) {
 		if strategy.Type != v1alpha1.StrategyBacklogPerReplica && strategy.Type != v1alpha1.StrategyRatePerReplica {

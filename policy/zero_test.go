@@ -145,8 +145,14 @@ func TestReplicasWakeForABacklog(t *testing.T) {
 		want  int32
 		hold  string
 	}{
-		"not without a backlog":           {waiting(0), known, 0, ""},
-		"one for one message":             {waiting(1), known, 1, ""},
+		"not without a backlog": {waiting(0), known, 0, ""},
+		"one for one message":   {waiting(1), known, 1, ""},
+		"one for one message of a long call": {
+			waiting(1), policy.State{Capacity: learned(0.0033), Arrivals: arrivals(0)}, 1, "",
+		},
+		"one for each message of long calls": {
+			waiting(3), policy.State{Capacity: learned(0.0033), Arrivals: arrivals(0)}, 3, "",
+		},
 		"one, to learn":                   {waiting(1e6), policy.State{}, 1, policy.HoldLearning},
 		"several with a short objective":  {waiting(1e6, shortly), policy.State{}, 4, policy.HoldLearning},
 		"of these, as many as have work":  {waiting(250, shortly), policy.State{}, 2, policy.HoldLearning},

@@ -92,16 +92,15 @@ func indexPod(object any) ([]string, error) {
 // replaces pods there are two revisions.
 func health(pods []*instancePod) policy.Pods {
 	var sum policy.Pods
+	var unready []time.Time
 	revision := ""
 	for _, pod := range pods {
 		if pod.gone {
 			continue
 		}
 		if pod.unready {
-			if sum.Unready == 0 || pod.unreadySince.Before(sum.UnreadySince) {
-				sum.UnreadySince = pod.unreadySince
-			}
 			sum.Unready++
+			unready = append(unready, pod.unreadySince)
 		} else {
 			sum.Ready++
 		}
@@ -118,6 +117,10 @@ func health(pods []*instancePod) policy.Pods {
 			sum.Updating = sum.Updating || revision != "" && own != revision
 			revision = own
 		}
+	}
+	slices.SortFunc(unready, time.Time.Compare)
+	if few := int(policy.NotStartedShare * float64(sum.Ready+sum.Unready)); few < len(unready) {
+		sum.UnreadySince = unready[few]
 	}
 	return sum
 }

@@ -4,6 +4,7 @@
 package informer
 
 import (
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
@@ -124,6 +125,12 @@ func TestHealth(t *testing.T) {
 		"reports the earliest unready pod": {
 			pods: []change{notReady, func(p *corev1.Pod) { ready(p, corev1.ConditionFalse, minutes(3)) }, notReady},
 			want: policy.Pods{Unready: 3, UnreadySince: minutes(3)},
+		},
+		"dates what is unready when it was more than a fifth": {
+			pods: append([]change{pending, notReady, notReady, func(p *corev1.Pod) {
+				ready(p, corev1.ConditionFalse, minutes(7))
+			}}, slices.Repeat([]change{fine}, 9)...),
+			want: policy.Pods{Ready: 9, Unready: 4, UnreadySince: minutes(5)},
 		},
 		"counts a pod in back-off after a crash": {
 			pods: []change{fine, crashed}, want: policy.Pods{Ready: 1, Unready: 1, UnreadySince: minutes(5), CrashLooping: 1},

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 const (
@@ -174,7 +176,8 @@ func (s *statefulSet) replace(r *replica, second int) {
 
 // Pods are the replicas as Kubernetes shows them.
 type Pods struct {
-	// Unready ones do not run, the oldest since UnreadySince; CrashLooping ones of those wait for a restart.
+	// Unready ones do not run, more than policy.NotStartedShare of all since UnreadySince. CrashLooping ones of those wait
+	// for a restart.
 	Ready, Unready, CrashLooping int
 	UnreadySince                 time.Time
 	// Updating reports whether pods are being replaced.
@@ -183,18 +186,19 @@ type Pods struct {
 
 func (s *statefulSet) pods(second int) Pods {
 	pods := Pods{Updating: len(s.outdated) > 0 || second < s.updated}
-	since := second
+	var unready []int
 	for _, r := range s.replicas {
 		if second < r.ready {
-			pods.Unready++
-			since = min(since, r.unready)
+			unready = append(unready, r.unready)
 		}
 		if second < r.backOff {
 			pods.CrashLooping++
 		}
 	}
-	if pods.Ready = len(s.replicas) - pods.Unready; pods.Unready > 0 {
-		pods.UnreadySince = at(since)
+	pods.Ready, pods.Unready = len(s.replicas)-len(unready), len(unready)
+	slices.Sort(unready)
+	if few := int(policy.NotStartedShare * float64(len(s.replicas))); few < len(unready) {
+		pods.UnreadySince = at(unready[few])
 	}
 	return pods
 }
