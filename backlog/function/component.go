@@ -4,6 +4,7 @@
 package function
 
 import (
+	"cmp"
 	"crypto/sha1" //nolint:gosec // Pulsar's choice for names, without security
 	"encoding/hex"
 	"fmt"
@@ -23,6 +24,9 @@ type Component struct {
 	// Tenant, Namespace and Name, such as public, default and resize.
 	Tenant, Namespace, Name string
 }
+
+// Address is the URL of its worker: the brokers answer for one that has none.
+func (c Component) Address() string { return cmp.Or(c.WorkerURL, c.Cluster.AdminURL) }
 
 // FullName is tenant/namespace/name.
 func (c Component) FullName() string { return fullName(c.Tenant, c.Namespace, c.Name) }

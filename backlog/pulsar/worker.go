@@ -4,7 +4,6 @@
 package pulsar
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,7 +139,7 @@ func (w *Worker) status(ctx context.Context, a address, decode decodeFunc) (at t
 
 // componentAddress validates the URL and the names, which all come from users.
 func componentAddress(c function.Component) (address, error) {
-	base, err := parseBase(cmp.Or(c.WorkerURL, c.Cluster.AdminURL))
+	base, err := parseBase(c.Address())
 	switch {
 	case err != nil && c.WorkerURL != "":
 		return address{}, badWorkerURL()

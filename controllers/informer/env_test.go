@@ -26,8 +26,10 @@ type testEnv struct {
 	credentials     *Credentials
 	worker          *fixture.Worker
 	instanceMetrics target.InstanceMetrics
-	installed       bool
-	now             time.Time
+	// configure changes how the next process finds targets; nil for the default.
+	configure func(*target.Config)
+	installed bool
+	now       time.Time
 }
 
 // newTestEnv has the objects, and a function worker unless that is nil.
@@ -58,6 +60,9 @@ func (env *testEnv) restart() {
 	}
 	if env.worker != nil {
 		config.Worker, config.Consumers = env.worker, target.ConsumerCount(env.store, env.clock)
+	}
+	if env.configure != nil {
+		env.configure(&config)
 	}
 	env.targets, err = target.New(config)
 	require.NoError(env.t, err)

@@ -18,6 +18,22 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
+// send has a key resolved, and beside the resolvers if a function worker has to answer: a worker that is slow delays
+// only what it runs.
+func (c signalsConfig) send(ctx context.Context, k signalKey, resolve func(context.Context)) {
+	address, background := k.component.Address(), c.Targets.Background
+	if k.resource == v1alpha1.GroupResource() {
+		if p, err := c.Policies.read(ctx, k.key); err == nil {
+			address = c.Targets.WorkerOf(ctx, p)
+		}
+	}
+	if address == "" || background == nil {
+		resolve(ctx)
+		return
+	}
+	background.Add(k.key.Namespace, address, resolve)
+}
+
 func (s *Signals) resolve(ctx context.Context, k signalKey) {
 	timed, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()

@@ -31,9 +31,9 @@ const (
 	// resolveAgain is the time between two resolutions of a key, and resolveAfterError that after a failure.
 	resolveAgain      = 30 * time.Second
 	resolveAfterError = 5 * time.Second
-	// resolveTimeout bounds one resolution: reading a ConfigMap.
+	// resolveTimeout bounds one resolution: reading a ConfigMap, or a request to a function worker.
 	resolveTimeout = 10 * time.Second
-	// resolvers is the number of concurrent resolutions.
+	// resolvers is the number of concurrent resolutions that send no request to a function worker.
 	resolvers = 4
 )
 
@@ -226,7 +226,7 @@ func (s *Signals) Start(ctx context.Context) error {
 					return nil
 				}
 				if ctx.Err() == nil { // else the queue only runs empty
-					s.resolve(ctx, k)
+					s.config.send(ctx, k, func(ctx context.Context) { s.resolve(ctx, k) })
 				}
 				s.queue.Done(k)
 			}

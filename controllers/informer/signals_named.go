@@ -35,7 +35,7 @@ func (r requests) count(k signalKey, by int) {
 	}
 }
 
-// turns order the queue of keys to resolve. Namespaces take turns: a worker that is slow delays only what it runs.
+// turns order the queue of keys to resolve. Namespaces take turns: one with many keys delays no other for long.
 type turns struct{ target.Turns[signalKey] }
 
 // Touch keeps the place of a key that is added again.

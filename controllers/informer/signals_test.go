@@ -6,6 +6,7 @@ package informer
 import (
 	"context"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,10 +15,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -155,9 +159,9 @@ func TestSignalsFailWithAReason(t *testing.T) {
 		require.ErrorContains(t, err, "not for deployments.apps")
 	})
 	t.Run("a Function whose pattern cannot be compiled", func(t *testing.T) {
-		function := fixture.Function()
-		function.Object["spec"].(map[string]any)["input"] = map[string]any{"topicPattern": "a(?=b).*"}
-		env := newTestEnv(t, nil, function, fixture.ConfigMap())
+		invalid := fixture.Function()
+		invalid.Object["spec"].(map[string]any)["input"] = map[string]any{"topicPattern": "a(?=b).*"}
+		env := newTestEnv(t, nil, invalid, fixture.ConfigMap())
 		s, resolve := testSignals(t, env)
 		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
@@ -207,6 +211,84 @@ func TestNamespacesTakeTurnsInTheQueue(t *testing.T) {
 	require.Equal(t, []signalKey{
 		key("neighbour", 0), key("victim", 0), key("neighbour", 1), key("victim", 1), key("neighbour", 2),
 	}, taken)
+}
+
+// silentWorker does not answer in time.
+type silentWorker struct{ *fixture.Worker }
+
+func (silentWorker) Describe(ctx context.Context, _ function.Component) (function.Description, error) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(resolveTimeout):
+	}
+	return function.Description{}, backlog.Errorf(backlog.ErrUnreachable, "no answer")
+}
+
+func TestAFunctionWorkerThatIsSlowDelaysOnlyWhatItRuns(t *testing.T) {
+	for name, read := range map[string]func(*Signals, string) error{
+		"triggers": func(s *Signals, name string) error {
+			component := testComponent()
+			component.Name = name
+			_, err := s.ReadComponent("neighbour", component, time.Now())
+			return err
+		},
+		"policies": func(s *Signals, name string) error {
+			key := types.NamespacedName{Namespace: "neighbour", Name: name}
+			_, err := s.Read(v1alpha1.GroupResource(), key, backlog.Slim, time.Now())
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{fixture.ConfigMap()}
+			for i := range 50 {
+				f, p := fixture.Function(), fixture.WorkerPolicy()
+				f.SetName(strconv.Itoa(i))
+				p.Namespace, p.Name, p.Spec.PulsarFunctionRef.Name = "neighbour", f.GetName(), f.GetName()
+				objects = append(objects, f, p)
+			}
+			env := newTestEnv(t, fixture.NewWorker(), objects...)
+			synctest.Test(t, func(t *testing.T) {
+				background := target.NewBackground()
+				env.configure = func(c *target.Config) {
+					c.Worker, c.Background, c.Now = silentWorker{env.worker}, background, time.Now
+				}
+				env.restart()
+				s := newSignals(signalsConfig{
+					Store: env.store, Targets: env.targets, Now: time.Now, Forget: env.forget,
+					Policies: &Policies{reader: env.client, synced: func() bool { return true }},
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				var ends sync.WaitGroup
+				for _, start := range []func(context.Context) error{s.Start, background.Start} {
+					ends.Go(func() { require.NoError(t, start(ctx)) })
+				}
+				for i := range 10 {
+					require.ErrorIs(t, read(s, strconv.Itoa(i)), backlog.ErrNoData)
+				}
+				synctest.Wait()
+				resource := cluster.ResourceFor(cluster.KindFunction)
+				tracked := 0
+				for _, wait := range []time.Duration{0, resolveTimeout} {
+					time.Sleep(wait)
+					for i := range 50 {
+						k := signalKey{resource: resource, key: types.NamespacedName{
+							Namespace: fixture.Namespace, Name: strconv.Itoa(i),
+						}}
+						if _, err := s.subscription(k, backlog.Slim, time.Now()); err == nil {
+							tracked++
+						}
+					}
+					synctest.Wait()
+				}
+				require.Equal(t, 50, tracked)
+				time.Sleep(2 * resolveTimeout)
+				synctest.Wait()
+				require.ErrorContains(t, read(s, "9"), "no answer", "four at a time")
+				cancel()
+				ends.Wait()
+			})
+		})
+	}
 }
 
 func TestStartResolvesUntilTheContextEnds(t *testing.T) {

@@ -4,7 +4,6 @@
 package target
 
 import (
-	"cmp"
 	"context"
 	"sync"
 
@@ -18,13 +17,13 @@ const (
 	workerPlaces, allPlaces = 4, 64
 )
 
-// Background runs the requests to function workers, so that no reconcile waits for one. The namespaces of the policies
-// take turns for the places of a worker. It is safe for concurrent use.
+// Background runs the requests to function workers, so that no reconcile and no other resolution of signals waits for
+// one. The namespaces that ask take turns for the places of a worker. It is safe for concurrent use.
 type Background struct {
 	wake chan struct{}
 
 	mu sync.Mutex
-	// wanted are the requests that wait or run. It bounds the queues.
+	// wanted are the requests for policies that wait or run. It bounds their number.
 	wanted  map[purpose]bool
 	workers map[string]*workerTurns
 	running int
@@ -83,14 +82,28 @@ func (b *Background) run(ctx context.Context, namespace string, what purpose, re
 		return
 	}
 	b.wanted[what] = true
-	address := cmp.Or(what.component.WorkerURL, what.component.Cluster.AdminURL)
+	b.add(namespace, what.component.Address(), func(ctx context.Context) {
+		defer b.unwanted(what)
+		request(ctx)
+	})
+}
+
+// Add queues a request of a namespace for the worker at that URL. The caller bounds their number.
+func (b *Background) Add(namespace, address string, request func(context.Context)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.add(namespace, address, request)
+}
+
+// add is Add; b is locked.
+func (b *Background) add(namespace, address string, request func(context.Context)) {
 	w := b.workers[address]
 	if w == nil {
 		w = &workerTurns{}
 		b.workers[address] = w
 	}
 	w.Add(namespace, func(ctx context.Context) {
-		defer b.done(address, what)
+		defer b.done(address)
 		request(ctx)
 	})
 	b.notify()
@@ -118,13 +131,18 @@ func (b *Background) next() func(context.Context) {
 	return nil
 }
 
-func (b *Background) done(address string, what purpose) {
+func (b *Background) unwanted(what purpose) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.wanted, what)
+}
+
+func (b *Background) done(address string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.workers[address]
 	w.running--
 	b.running--
-	delete(b.wanted, what)
 	if w.running == 0 && w.Len() == 0 {
 		delete(b.workers, address)
 	}

@@ -21,9 +21,11 @@ type Targets struct {
 	Reader *Reader
 	Finder *Finder
 	// Patient is a Finder that waits for function workers.
-	Patient  *Finder
-	Workers  *Workers
-	clusters *clusters
+	Patient *Finder
+	Workers *Workers
+	// Background is that of the Config.
+	Background *Background
+	clusters   *clusters
 }
 
 // Config configures New; all fields but DefaultAdminURL, OwnCredentials, Scales and those of workers are required.
@@ -91,7 +93,7 @@ func New(config Config) (*Targets, error) {
 	patient.waits = true
 	return &Targets{
 		Reader: reader, Finder: finder, Patient: &patient,
-		Workers: workers, clusters: clusters,
+		Workers: workers, Background: config.Background, clusters: clusters,
 	}, nil
 }
 
@@ -108,6 +110,17 @@ func (t *Targets) SameCluster(ctx context.Context, a, b *v1alpha1.AutoscalingPol
 	one, _ := t.clusters.find(ctx, a.Spec.Pulsar, types.NamespacedName{}) // an invalid URL is empty
 	other, _ := t.clusters.find(ctx, b.Spec.Pulsar, types.NamespacedName{})
 	return one.AdminURL == other.AdminURL
+}
+
+// WorkerOf is the URL of the function worker of a policy; empty if it has none. It makes no request, because the policy
+// alone names the cluster.
+func (t *Targets) WorkerOf(ctx context.Context, p *v1alpha1.AutoscalingPolicy) string {
+	if p.Spec.PulsarFunctionRef.Name == "" {
+		return ""
+	}
+	pulsar, _ := t.clusters.find(ctx, p.Spec.Pulsar, types.NamespacedName{}) // an invalid URL is empty
+	component, _ := Component(p.Spec.PulsarFunctionRef, pulsar)
+	return component.Address()
 }
 
 // Forget drops cached values that no caller has requested lately.
