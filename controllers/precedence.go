@@ -37,7 +37,7 @@ func (o observer) observePrecedence(ctx context.Context, p *v1alpha1.Autoscaling
 	first := p
 	for i := range list.Items {
 		other := o.latest(&list.Items[i])
-		if !o.targets.SameCluster(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
+		if !o.targets.SameWorker(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
 			continue
 		}
 		if restoresFirst(p, other) {

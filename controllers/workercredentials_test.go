@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -129,6 +130,54 @@ func TestAPolicyThatMayNotScaleAFunctionBlocksNoOther(t *testing.T) {
 				}}
 			}
 			env := newWorkerEnv(t, fixture.WorkerPolicy(), older)
+			env.firstDecision(700)
+			status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
+			require.Equal(t, test.want, status, message)
+		})
+	}
+}
+
+// A policy that names the admin URL of another tenant's Pulsar and a worker of its own scales nothing of that tenant.
+func TestAPolicyOfAnotherWorkerBlocksNoneOfAnotherNamespace(t *testing.T) {
+	const worker, elsewhere = "http://worker.pulsar:6750", "http://worker.other:6750"
+	tests := map[string]struct {
+		older, ours func(*v1alpha1.AutoscalingPolicy)
+		namespace   string
+		want        string
+	}{
+		"a worker of its own": {
+			older: func(p *v1alpha1.AutoscalingPolicy) { p.Spec.PulsarFunctionRef.WorkerURL = elsewhere },
+			want:  "True/Direct",
+		},
+		"a worker of its own, of the same namespace": {
+			older:     func(p *v1alpha1.AutoscalingPolicy) { p.Spec.PulsarFunctionRef.WorkerURL = elsewhere },
+			namespace: fixture.Namespace, want: "False/OlderPolicy",
+		},
+		"the admin URL as worker": {
+			older: func(p *v1alpha1.AutoscalingPolicy) { p.Spec.PulsarFunctionRef.WorkerURL = p.Spec.Pulsar.AdminURL + "/" },
+			want:  "False/OlderPolicy",
+		},
+		"the same worker, another admin URL": {
+			older: func(p *v1alpha1.AutoscalingPolicy) {
+				p.Spec.PulsarFunctionRef.WorkerURL, p.Spec.Pulsar.AdminURL = worker, "http://elsewhere:8080"
+			},
+			ours: func(p *v1alpha1.AutoscalingPolicy) { p.Spec.PulsarFunctionRef.WorkerURL = worker + "/" },
+			want: "False/OlderPolicy",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			older, ours := fixture.WorkerPolicy(), fixture.WorkerPolicy()
+			older.Namespace, older.Name, older.UID = cmp.Or(test.namespace, "other"), "first", "uid-first"
+			older.CreationTimestamp = metav1.NewTime(older.CreationTimestamp.Add(-time.Hour))
+			older.Status.Conditions = []metav1.Condition{{
+				Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: "Found",
+			}}
+			test.older(older)
+			if test.ours != nil {
+				test.ours(ours)
+			}
+			env := newWorkerEnv(t, ours, older)
 			env.firstDecision(700)
 			status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 			require.Equal(t, test.want, status, message)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // Targets finds and describes what policies scale. It is safe for concurrent use.
@@ -101,26 +102,32 @@ func New(config Config) (*Targets, error) {
 // seconds.
 func (t *Targets) Invalidate(cluster backlog.Cluster) { t.clusters.invalidate(cluster) }
 
-// SameCluster reports whether two policies that name the same function of a worker mean the same cluster; true for
-// policies of objects in Kubernetes. It makes no request, because the policies alone name the cluster.
-func (t *Targets) SameCluster(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
+// SameWorker reports whether two policies that name the same function of a worker mean the same worker; true for
+// policies of objects in Kubernetes. Within a namespace, one admin URL is enough: it may be the same worker under
+// another name. Another namespace could block a policy if it named that admin URL, and a worker of its own.
+func (t *Targets) SameWorker(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
 	if a.Spec.PulsarFunctionRef.Name == "" || b.Spec.PulsarFunctionRef.Name == "" {
 		return true
 	}
-	one, _ := t.clusters.find(ctx, a.Spec.Pulsar, types.NamespacedName{}) // an invalid URL is empty
-	other, _ := t.clusters.find(ctx, b.Spec.Pulsar, types.NamespacedName{})
-	return one.AdminURL == other.AdminURL
+	one, other := t.component(ctx, a), t.component(ctx, b)
+	return one.Address() == other.Address() ||
+		(a.Namespace == b.Namespace && one.Cluster.AdminURL == other.Cluster.AdminURL)
 }
 
-// WorkerOf is the URL of the function worker of a policy; empty if it has none. It makes no request, because the policy
-// alone names the cluster.
+// WorkerOf is the URL of the function worker of a policy; empty if it has none.
 func (t *Targets) WorkerOf(ctx context.Context, p *v1alpha1.AutoscalingPolicy) string {
 	if p.Spec.PulsarFunctionRef.Name == "" {
 		return ""
 	}
+	return t.component(ctx, p).Address()
+}
+
+// component is what a policy of a function worker scales, without credentials. It makes no request, because the policy
+// alone names the cluster.
+func (t *Targets) component(ctx context.Context, p *v1alpha1.AutoscalingPolicy) function.Component {
 	pulsar, _ := t.clusters.find(ctx, p.Spec.Pulsar, types.NamespacedName{}) // an invalid URL is empty
 	component, _ := Component(p.Spec.PulsarFunctionRef, pulsar)
-	return component.Address()
+	return component
 }
 
 // Forget drops cached values that no caller has requested lately.
