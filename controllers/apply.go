@@ -4,8 +4,10 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +41,9 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	case actions.Restore != nil:
 		return a.restore(ctx, o, *actions.Restore, result)
 	case actions.Suspend != nil:
+		if result.Violation, result.ApplyFailed = a.rehearse(ctx, o); result.ApplyFailed != nil {
+			return result // rather the other autoscaler than none
+		}
 		return a.suspender.suspend(ctx, o.Subject, *actions.Suspend, result)
 	}
 	if actions.RemoveAutoscaler {
@@ -97,6 +102,25 @@ func (a applier) applyAutoscaler(ctx context.Context,
 	}
 	applied, err := plan.DecodeAutoscaler(fields) // the API server's response
 	return applied, nil, err
+}
+
+// rehearse makes a dry run of the autoscaler that follows a takeover, and returns why the API server did not admit it.
+// A quota may admit it once the other autoscaler is gone, and a webhook may refuse dry runs alone.
+func (a applier) rehearse(ctx context.Context, o plan.Observed) (*plan.Violation, error) {
+	if o.Actuator.Type != v1alpha1.ActuatorHPA || o.Autoscaler != nil {
+		return nil, nil //nolint:nilnil // no problem is a result
+	}
+	wanted := plan.HorizontalPodAutoscaler(o.Limited(), o.Target)
+	fields, err := plan.ApplyConfiguration(wanted)
+	if err == nil {
+		err = a.client.Apply(ctx, fields, client.FieldOwner(plan.FieldManager), client.DryRunAll)
+	}
+	if err == nil || strings.Contains(err.Error(), "exceeded quota") ||
+		strings.Contains(err.Error(), "does not support dry run") {
+		return nil, nil //nolint:nilnil // no problem is a result
+	}
+	return cmp.Or(applyRefusal(cluster.KindAutoscaler, wanted.Name, err), plan.ScalingProblem(
+		v1alpha1.ReasonTakeOverFailed, "retrying after an error: checking %s: %s", wanted.Name, err)), err
 }
 
 // applyResult is the label value of an apply.

@@ -203,8 +203,9 @@ func (env *testEnv) counting() interceptor.Funcs {
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration,
 			opts ...client.ApplyOption,
 		) error {
-			add("apply")
-			if env.applyFails != nil {
+			dry := len((&client.ApplyOptions{}).ApplyOptions(opts).DryRun) > 0
+			add(map[bool]string{false: "apply", true: "dry run"}[dry])
+			if env.applyFails != nil || dry { // the fake API server would carry it out
 				return env.applyFails
 			}
 			return env.crashing(func() error { return c.Apply(ctx, obj, opts...) })

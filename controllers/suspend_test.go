@@ -6,6 +6,7 @@ package controllers
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,6 +116,58 @@ func (env *testEnv) until(what string, holds func() bool) {
 		env.pass()
 	}
 	env.t.Fatalf("%s: never; %+v", what, env.policy().Status.Conditions)
+}
+
+// A webhook refuses our autoscaler: nothing is suspended for it. A quota may have room once the other one is gone.
+func TestNothingIsSuspendedForAnAutoscalerThatIsRefused(t *testing.T) {
+	refused := func(why string) error {
+		return apierrors.NewForbidden(autoscalingv2.Resource("horizontalpodautoscalers"), "pap-resize", errors.New(why))
+	}
+	tests := map[string]struct {
+		fails     error
+		actuator  v1alpha1.Actuator
+		want      string
+		suspended bool
+	}{
+		"by a webhook":                     {fails: refused("denied by Kyverno"), want: "False/ApplyRefused"},
+		"by a webhook that does not serve": {fails: errors.New("failed calling webhook"), want: "False/TakeOverFailed"},
+		"by a quota":                       {fails: refused("exceeded quota: one"), suspended: true},
+		"by a webhook without dry run": {
+			fails:     apierrors.NewBadRequest(`admission webhook "w" does not support dry run`),
+			suspended: true,
+		},
+		"and not needed": {fails: refused("denied by Kyverno"), actuator: v1alpha1.ActuatorDirect, suspended: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := takingOver(t, foreignAutoscalers()...)
+			env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = test.actuator })
+			env.reconcile()
+			env.applyFails = test.fails
+			dryRuns := 0
+			for range 60 {
+				env.pass()
+				dryRuns += strings.Count(strings.Join(env.writes, "\n"), "dry run")
+			}
+			if test.suspended {
+				require.NotNil(t, env.policy().Status.TakenOver)
+				return
+			}
+			require.LessOrEqual(t, dryRuns, 6, "at a pace")
+			status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
+			require.Equal(t, test.want, status, message)
+			require.Contains(t, message, test.fails.Error())
+			require.Nil(t, env.policy().Status.TakenOver)
+			require.Empty(t, env.policy().Finalizers)
+			env.requireRestored()
+
+			env.applyFails = nil
+			for range 60 {
+				env.pass()
+			}
+			require.NotNil(t, env.autoscaler())
+		})
+	}
 }
 
 func (env *testEnv) scaling() bool { return env.autoscaler() != nil }
