@@ -41,7 +41,8 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	case actions.Restore != nil:
 		return a.restore(ctx, o, *actions.Restore, result)
 	case actions.Suspend != nil:
-		if result.Violation, result.ApplyFailed = a.rehearse(ctx, o); result.ApplyFailed != nil {
+		if refused, err := a.rehearse(ctx, o); err != nil {
+			result.Violation, result.ApplyFailed = refused, err
 			return result // rather the other autoscaler than none
 		}
 		return a.suspender.suspend(ctx, o.Subject, *actions.Suspend, result)
