@@ -44,7 +44,7 @@ func (o observer) measure(observed plan.Observed, pace backlog.Pace) plan.Measur
 	return measured
 }
 
-// podHealth of the target; nil while it is unknown, which the watch of pods logs. The StatefulSet shows rollouts too.
+// podHealth of the target; nil while it is unknown, which the watch of pods logs. The StatefulSet shows rollouts.
 func (o observer) podHealth(subject plan.Subject) *policy.Pods {
 	var pods *policy.Pods
 	if seen, err := o.observePods(subject); err == nil {

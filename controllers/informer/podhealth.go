@@ -13,7 +13,6 @@ import (
 	"time"
 	"unique"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -30,8 +29,6 @@ type instancePod struct {
 	namespace     unique.Handle[string]
 	name, version string
 	workload      unique.Handle[string]
-	// revision of the template; empty without one.
-	revision unique.Handle[string]
 	// address of its metrics; empty while they are not served.
 	address string
 	// unreadySince is for a pod that is unready.
@@ -53,8 +50,7 @@ func (p *instancePod) GetResourceVersion() string { return p.version }
 func newInstancePod(pod *corev1.Pod) *instancePod {
 	p := &instancePod{
 		namespace: unique.Make(pod.Namespace), name: pod.Name, version: pod.ResourceVersion,
-		workload: unique.Make(workloadOf(pod)), revision: unique.Make(pod.Labels[appsv1.ControllerRevisionHashLabelKey]),
-		crashes: crashLoops(pod), gone: pod.DeletionTimestamp != nil || hasEnded(pod),
+		workload: unique.Make(workloadOf(pod)), crashes: crashLoops(pod), gone: pod.DeletionTimestamp != nil || hasEnded(pod),
 	}
 	p.unreadySince, p.unready = unreadySince(pod)
 	p.start = newPodStart(pod)
@@ -86,14 +82,11 @@ func indexPod(object any) ([]string, error) {
 }
 
 // health sums up the pods of a workload. A pod that is being deleted or has ended, such as an evicted one, does not
-// count. A pod that crashed is not ready either.
-//
-// Replicas are those of a StatefulSet. A label of its pods names the revision of its template. While the StatefulSet
-// replaces pods there are two revisions.
+// count. A pod that crashed is not ready either. Pods do not tell a rollout from one that waits for a user: the
+// StatefulSet or Deployment does.
 func health(pods []*instancePod) policy.Pods {
 	var sum policy.Pods
 	var unready []time.Time
-	revision := ""
 	for _, pod := range pods {
 		if pod.gone {
 			continue
@@ -112,10 +105,6 @@ func health(pods []*instancePod) policy.Pods {
 				sum.Starts = make([]policy.PodStart, 0, min(len(pods), policy.MostStarts))
 			}
 			sum.Starts = withStart(sum.Starts, start)
-		}
-		if own := pod.revision.Value(); own != "" {
-			sum.Updating = sum.Updating || revision != "" && own != revision
-			revision = own
 		}
 	}
 	slices.SortFunc(unready, time.Time.Compare)

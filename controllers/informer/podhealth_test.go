@@ -167,18 +167,8 @@ func TestHealth(t *testing.T) {
 		"ignores pods that are being deleted": {
 			pods: []change{fine, all(crashed, deleted), all(pending, deleted)}, want: policy.Pods{Ready: 1},
 		},
-		"reports an update with pods of two revisions": {
-			pods: []change{fine, fine, all(renewed, pending)}, want: policy.Pods{
-				Ready: 2, Unready: 1, UnreadySince: podsCreated(),
-				Updating: true,
-			},
-		},
-		"reports no update when the last old pod is deleted": {
-			pods: []change{renewed, all(fine, deleted), renewed}, want: policy.Pods{Ready: 2},
-		},
-		"reports no update without revisions": {
-			pods: []change{fine, func(p *corev1.Pod) { delete(p.Labels, appsv1.ControllerRevisionHashLabelKey) }, fine},
-			want: policy.Pods{Ready: 3},
+		"leaves it to the StatefulSet whether it replaces pods of an older revision": {
+			pods: []change{fine, fine, renewed}, want: policy.Pods{Ready: 3},
 		},
 	}
 	for name, test := range tests {

@@ -292,9 +292,18 @@ func TestSubscriptionOfAPolicyTakesPrecedence(t *testing.T) {
 }
 
 func TestDeploymentRollout(t *testing.T) {
-	for updated, want := range map[int64]bool{1: true, 3: false} {
+	for name, test := range map[string]struct {
+		updated int64
+		paused  bool
+		want    bool
+	}{
+		"some pods are old":                           {1, false, true},
+		"all pods are new":                            {3, false, false},
+		"it is paused, and some pods stay old for it": {1, true, false},
+	} {
 		deployment := fixture.Deployment()
-		deployment.Object["status"] = map[string]any{"replicas": int64(3), "updatedReplicas": updated}
+		deployment.Object["status"] = map[string]any{"replicas": int64(3), "updatedReplicas": test.updated}
+		fixture.Spec(deployment)["paused"] = test.paused
 		targets := newTestTargets(t, []client.Object{kept(t, deployment)}, func(c *Config) {
 			c.Installed = func(kind string) bool { return kind == cluster.KindDeployment }
 		})
@@ -303,7 +312,7 @@ func TestDeploymentRollout(t *testing.T) {
 		require.NoError(t, err)
 		described, err := targets.Finder.Describe(t.Context(), p.Namespace, found)
 		require.NoError(t, err)
-		require.Equal(t, want, described.Updating)
+		require.Equal(t, test.want, described.Updating, name)
 		require.Empty(t, described.Disturbances)
 	}
 }

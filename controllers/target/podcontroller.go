@@ -22,6 +22,7 @@ type podController struct {
 	Spec struct {
 		Replicas *int32                `json:"replicas"`
 		Selector *metav1.LabelSelector `json:"selector"`
+		Paused   bool                  `json:"paused"`
 	} `json:"spec"`
 	Status struct {
 		Replicas        int32 `json:"replicas"`
@@ -49,13 +50,13 @@ func (p podController) selector() (string, error) {
 	return selector.String(), nil
 }
 
-// rollsOut reports whether a Deployment, which may be nil, still has pods of an older revision.
+// rollsOut reports whether a Deployment, which may be nil, is replacing pods of an older revision. A paused one is not.
 func rollsOut(deployment *unstructured.Unstructured) bool {
 	if deployment == nil {
 		return false
 	}
 	p, err := decodePodController(deployment)
-	return err == nil && p.Status.UpdatedReplicas < p.Status.Replicas
+	return err == nil && !p.Spec.Paused && p.Status.UpdatedReplicas < p.Status.Replicas
 }
 
 // transformDeployment keeps what scaling needs: the cache has all Deployments of the cluster.
@@ -63,7 +64,7 @@ func transformDeployment(u *unstructured.Unstructured) {
 	u.Object = map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": identity(u),
-		"spec":     withGracePeriod(u, picked(u.Object["spec"], "replicas", "selector")),
+		"spec":     withGracePeriod(u, picked(u.Object["spec"], "replicas", "selector", "paused")),
 		"status":   picked(u.Object["status"], "replicas", "updatedReplicas"),
 	}
 }
