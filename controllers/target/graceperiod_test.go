@@ -26,6 +26,7 @@ func TestTheCacheKeepsAGracePeriodThatIsNotTheDefault(t *testing.T) {
 		for _, kind := range []string{cluster.KindDeployment, cluster.KindStatefulSet} {
 			t.Run(name+" of a "+kind, func(t *testing.T) {
 				object := cluster.NewUnstructured(kind)
+				object.SetName("orders-sink") // like a StatefulSet of Function Mesh, which has a controller
 				object.Object["spec"] = map[string]any{"replicas": int64(2), "template": test.template}
 				kept, err := Transform(object)
 				require.NoError(t, err)

@@ -23,10 +23,10 @@ func transformStatefulSet(u *unstructured.Unstructured) {
 	if kind, partition := updateStrategy(u); kind == onDelete || partition != 0 { // rarely; updating reads no other
 		spec["updateStrategy"] = picked(u.Object["spec"], "updateStrategy")["updateStrategy"]
 	}
-	switch mesh, _ := cluster.WorkloadOf(u.GetName()); {
+	switch {
 	case IsOfWorker(u):
 		metadata, spec["template"] = identity(u, "labels", "annotations"), instanceTemplate(u)
-	case mesh == "":
+	case ControllerOf(u) == "":
 		spec = withGracePeriod(u, spec)
 	case restartedAt(u) != "":
 		spec["template"] = map[string]any{"metadata": map[string]any{
