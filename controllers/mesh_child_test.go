@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ func TestAnEntryAtZeroIsRaisedUntilItsChildExists(t *testing.T) {
 			require.Equal(t, int64(1), env.replicasInMesh()["resize"])
 			status, message := env.condition(v1alpha1.ConditionTargetFound)
 			require.Equal(t, "Unknown/ChildMissing", status)
-			require.Equal(t, "entry resize in spec.functions of FunctionMesh etl has 1 replica until Function Mesh has "+
+			require.Equal(t, "entry resize in spec.functions of FunctionMesh etl is at 1 until Function Mesh has "+
 				"created Function etl-resize, which it cannot with 0", message)
 			status, _ = env.condition(v1alpha1.ConditionReady)
 			require.Equal(t, "Unknown/ChildMissing", status)
@@ -73,6 +74,30 @@ func TestAnEntryAtZeroIsRaisedUntilItsChildExists(t *testing.T) {
 			for _, event := range env.events() {
 				require.NotContains(t, event, reasonReplicasChangedExternally)
 			}
+		})
+	}
+}
+
+// TestAnEntryBelowItsLeastIsRaisedUntilItsChildExists: Function Mesh's webhook refuses to create less than minReplicas.
+func TestAnEntryBelowItsLeastIsRaisedUntilItsChildExists(t *testing.T) {
+	for name, replicas := range map[string]int64{"at zero": 0, "below": 1} {
+		t.Run(name, func(t *testing.T) {
+			mesh := meshAt(1, replicas)
+			fixture.EntryAt(mesh, 1)["minReplicas"] = int64(2)
+			env := newTestEnv(t, mesh, childAt("tag", 1), toZero(), fixture.ConfigMap())
+			env.reconcile()
+			require.Equal(t, int64(2), env.replicasInMesh()["resize"])
+			_, message := env.condition(v1alpha1.ConditionTargetFound)
+			require.Equal(t, fmt.Sprintf("entry resize in spec.functions of FunctionMesh etl is at 2 until Function Mesh has "+
+				"created Function etl-resize, which it cannot with %d", replicas), message)
+
+			env.answer(0, 10_000)
+			env.reconcile()
+			require.Equal(t, int64(2), env.replicasInMesh()["resize"], "the child does not exist yet")
+			require.NoError(t, env.client.Create(t.Context(), childAt("resize", 2)))
+			env.after(time.Second)
+			env.reconcile()
+			require.Equal(t, replicas, env.replicasInMesh()["resize"])
 		})
 	}
 }

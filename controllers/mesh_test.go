@@ -71,7 +71,7 @@ func TestAComponentIsFoundByItsEntry(t *testing.T) {
 			{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "etl-resize-function"},
 		},
 		Replicas: new(int32(3)), Subscription: subscription, SubscriptionType: backlog.Shared,
-		Component: "public/default/resize",
+		Component: "public/default/resize", Least: 1,
 	}, *found)
 }
 

@@ -52,6 +52,7 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 	if target.Replicas == nil {
 		target.Replicas = entry.childReplicas()
 	}
+	target.Least = entry.least()
 	if target.MissingChild, err = f.reader.missingChild(ctx, mesh, entry, child); err != nil {
 		return nil, err
 	}
@@ -85,6 +86,12 @@ func (e MeshEntry) Replicas() *int32 { return replicasIn(e.Fields, "replicas") }
 // write.
 func (e MeshEntry) childReplicas() *int32 {
 	return cmp.Or(e.Replicas(), replicasIn(e.Fields, "minReplicas"), new(int32(1)))
+}
+
+// least is how many replicas the child has to have when Function Mesh creates it: its webhook refuses 0, and fewer than
+// minReplicas.
+func (e MeshEntry) least() int32 {
+	return max(1, *cmp.Or(replicasIn(e.Fields, "minReplicas"), new(int32)))
 }
 
 func replicasIn(fields map[string]any, path ...string) *int32 {
@@ -140,7 +147,7 @@ func (r *Reader) lacksChild(ctx context.Context, mesh *unstructured.Unstructured
 	if child != nil || err != nil {
 		return nil, err
 	}
-	return &plan.MissingChild{Component: component, AtZero: *entry.childReplicas() == 0}, nil
+	return &plan.MissingChild{Component: component, Replicas: *entry.childReplicas(), Least: entry.least()}, nil
 }
 
 // meshOrder is the order in which Function Mesh writes children. It stops at the first that fails.

@@ -177,7 +177,7 @@ func (s scaleHistory) overruled(o Observed, from int32) scaleHistory {
 		if !s.resets.paused(o.Now) {
 			s.instead = cmp.Or(before, &from)
 		}
-	case m == nil && s.creates && o.Target.createdAtZero(from):
+	case m == nil && s.creates && o.Target.raised(from):
 		s.instead = &from
 	}
 	return s
@@ -189,12 +189,12 @@ func resetByManifest(s Subject, by v1alpha1.Actuator, m *ManualScale) bool {
 	return m != nil && m.Failed == nil && m.Writer.applies() && by == v1alpha1.ActuatorDirect && s.SwitchedOff() == nil
 }
 
-// createdBefore is 0 if the process before this one raised the entry to have its child created, which its last report
+// createdBefore is what was decided if the process before this one raised the entry to have its child created, which its last report
 // says; nil otherwise.
 func createdBefore(o Observed) *int32 {
 	decided := o.Policy.Status.DesiredReplicas
 	found := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionTargetFound)
-	if decided == nil || !Scales(o) || !o.Target.createdAtZero(*decided) ||
+	if decided == nil || !Scales(o) || !o.Target.raised(*decided) ||
 		found == nil || found.Reason != v1alpha1.ReasonChildMissing {
 		return nil
 	}

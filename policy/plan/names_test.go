@@ -19,6 +19,7 @@ func componentWorld() plan.Observed {
 	w.Policy.Spec.ScaleTargetRef.Kind, w.Policy.Spec.ScaleTargetRef.Name = "FunctionMesh", "etl"
 	w.Policy.Spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
 	w.Target.Ref, w.Target.Scaling = plan.MeshChild(w.Policy.Spec.ScaleTargetRef), plan.ByMesh
+	w.Target.Least = 1
 	return w
 }
 
@@ -47,7 +48,8 @@ func TestAnEntryAtOneIsDecidedUnlessTheControllerRaisedIt(t *testing.T) {
 		"beside another autoscaler": {func(o *plan.Observed) { o.Violation = &plan.Violation{} }, 1},
 		"the decided number":        {func(o *plan.Observed) { o.Policy.Status.DesiredReplicas = new(int32(1)) }, 1},
 		"another number":            {func(o *plan.Observed) { o.Target.Replicas = new(int32(2)) }, 2},
-		"a Function of its own":     {func(o *plan.Observed) { o.Target.Scaling = plan.BySubresource }, 1},
+		"a Function of its own":     {func(o *plan.Observed) { o.Target.Least = 0 }, 1},
+		"raised to its minReplicas": {func(o *plan.Observed) { o.Target.Replicas, o.Target.Least = new(int32(2)), 2 }, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -129,8 +129,8 @@ func Scales(o Observed) bool {
 	return o.Applies() && o.Violation == nil && Frozen(o) == nil
 }
 
-// CreatesChild reports whether the controller keeps at least one replica in the entry, so that Function Mesh can create
-// the child. It does so only where it scales.
+// CreatesChild reports whether the controller keeps at least Target.Least replicas in the entry, so that Function Mesh
+// can create the child. It does so only where it scales.
 func (o Observed) CreatesChild() bool {
 	return o.OwnChildMissing() && Scales(o)
 }

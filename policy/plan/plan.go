@@ -189,7 +189,7 @@ func planWrites(o Observed, decision *policy.Decision) Actions {
 		return Actions{RemoveScaledObject: true} // first: two autoscalers would stop each other
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		if o.CreatesChild() {
-			decided = max(1, decided)
+			decided = max(o.Target.Least, decided)
 		}
 		return Actions{RemoveAutoscaler: true, Replicas: changedReplicas(decided, current, off)}
 	}

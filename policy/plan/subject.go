@@ -131,6 +131,8 @@ type Target struct {
 	// MissingChild is the entry of the FunctionMesh at which Function Mesh stops before the target is created or scaled:
 	// the target's own, or an earlier one; nil for none.
 	MissingChild *MissingChild
+	// Least is how many replicas its entry in a FunctionMesh needs while Function Mesh creates it; 0 for other targets.
+	Least int32
 	// Unmanaged is the object, such as "FunctionMesh etl", of which an annotation makes the operator ignore the target, so
 	// that scaling it has no effect; empty for none.
 	Unmanaged string
@@ -158,17 +160,15 @@ func (t *Target) Restarts() bool {
 	return false
 }
 
-// createdAtZero reports whether the entry of a FunctionMesh is at 1 although 0 was decided, as while its child is
+// raised reports whether the entry of a FunctionMesh is at its least although fewer were decided, as while its child is
 // created.
-func (t *Target) createdAtZero(decided int32) bool {
-	return t.Scaling == ByMesh && decided == 0 && *t.Replicas == 1
-}
+func (t *Target) raised(decided int32) bool { return decided < t.Least && *t.Replicas == t.Least }
 
-// MissingChild is an entry of a FunctionMesh without its child.
+// MissingChild is an entry of a FunctionMesh without its child. With fewer Replicas than Least, its minReplicas but 1 or
+// more, Function Mesh's webhook refuses to create that.
 type MissingChild struct {
-	Component v1alpha1.MeshComponent
-	// AtZero is true if the entry has 0 replicas: Function Mesh's webhook then refuses to create the child.
-	AtZero bool
+	Component       v1alpha1.MeshComponent
+	Replicas, Least int32
 }
 
 // Disturbance is a reason and a message with the fix, for condition ScalesWithoutRestart.

@@ -226,15 +226,16 @@ func childMissing(o plan.Observed) *metav1.Condition {
 		c.Reason = v1alpha1.ReasonChildMissing
 	}
 	switch {
-	case !missing.AtZero:
+	case missing.Replicas >= missing.Least:
 		c.Message = fmt.Sprintf("Function Mesh has not created %s of %s yet: look at the log of its operator if that stays "+
 			"so", child, entry)
 	case o.CreatesChild():
-		c.Message = fmt.Sprintf("%s has 1 replica until Function Mesh has created %s, which it cannot with 0", entry, child)
+		c.Message = fmt.Sprintf("%s is at %d until Function Mesh has created %s, which it cannot with %d", entry,
+			missing.Least, child, missing.Replicas)
 	default:
 		c.Status = metav1.ConditionFalse
-		c.Message = fmt.Sprintf("Function Mesh stops at %s, for it cannot create %s with 0 replicas: set replicas of the "+
-			"entry to 1", entry, child)
+		c.Message = fmt.Sprintf("Function Mesh stops at %s, for it cannot create %s with %d replicas: set replicas of "+
+			"the entry to %d", entry, child, missing.Replicas, missing.Least)
 	}
 	return &c
 }
