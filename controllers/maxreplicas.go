@@ -22,7 +22,7 @@ import (
 )
 
 // setMaxReplicas changes maxReplicas of the target, or of its entry in a FunctionMesh, from one value to another; nil
-// for absent. It does nothing if the value has changed since or the target is gone. It never writes replicas.
+// for absent. It does nothing if the value has changed since or the target is gone. It never writes its replicas.
 func (s suspender) setMaxReplicas(ctx context.Context, subject plan.Subject, from, to *int32) error {
 	p := subject.Policy
 	ref := subject.Target.Ref
@@ -38,7 +38,7 @@ func (s suspender) setMaxReplicas(ctx context.Context, subject plan.Subject, fro
 		if err := s.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, live); err != nil {
 			return ignoreNotFound(err)
 		}
-		patch, err := maxReplicasPatch(live, p.Spec.ScaleTargetRef.Component, from, to)
+		patch, err := s.maxReplicasPatch(ctx, live, p.Spec.ScaleTargetRef.Component, from, to)
 		if err != nil || patch == nil {
 			return err
 		}
@@ -66,10 +66,10 @@ func jsonPatch(operations ...operation) (client.Patch, error) {
 
 // maxReplicasPatch is nil if nothing changes. The patch fails if the object changes meanwhile: lists of a FunctionMesh
 // are atomic and have no keys, so an entry is known by its index only.
-func maxReplicasPatch(live *unstructured.Unstructured, component v1alpha1.MeshComponent, from, to *int32) (client.Patch,
-	error,
-) {
-	path, test := "/spec", operation{}
+func (s suspender) maxReplicasPatch(ctx context.Context, live *unstructured.Unstructured,
+	component v1alpha1.MeshComponent, from, to *int32,
+) (client.Patch, error) {
+	path, entryOperations := "/spec", []operation(nil)
 	fields, _, _ := unstructured.NestedMap(live.Object, "spec")
 	if component.Name != "" {
 		entry, err := target.FindEntry(live, component)
@@ -77,7 +77,10 @@ func maxReplicasPatch(live *unstructured.Unstructured, component v1alpha1.MeshCo
 			return nil, nil //nolint:nilnil,nilerr // nothing to change
 		}
 		fields, path = entry.Fields, fmt.Sprintf("/spec/%s/%d", entry.List, entry.Index)
-		test = operation{"test", path + "/name", component.Name}
+		if entryOperations, err = keepAutoscaled(ctx, s.reader, live, entry); err != nil {
+			return nil, err
+		}
+		entryOperations = append(entryOperations, operation{"test", path + "/name", component.Name})
 	}
 	is, found, err := unstructured.NestedInt64(fields, "maxReplicas")
 	if err != nil {
@@ -86,10 +89,8 @@ func maxReplicasPatch(live *unstructured.Unstructured, component v1alpha1.MeshCo
 	if found != (from != nil) || found && is != int64(*from) {
 		return nil, nil //nolint:nilnil // another client changed it
 	}
-	operations := []operation{{"test", "/metadata/resourceVersion", live.GetResourceVersion()}}
-	if test.Op != "" {
-		operations = append(operations, test)
-	}
+	operations := append([]operation{{"test", "/metadata/resourceVersion", live.GetResourceVersion()}},
+		entryOperations...)
 	if to == nil {
 		operations = append(operations, operation{Op: "remove", Path: path + "/maxReplicas"})
 	} else {

@@ -312,6 +312,55 @@ func TestThroughTheMeshOnlyADifferenceIsWritten(t *testing.T) {
 	require.ErrorIs(t, scaler.scale(t.Context(), plan.Subject{Policy: p}, 4), errEntryGone)
 }
 
+// autoscaledMesh has sources that Function Mesh's own autoscalers scale, and their children at 6, but for source missing.
+func autoscaledMesh(observed int64) []client.Object {
+	mesh := meshAt(3, 3)
+	mesh.SetGeneration(2)
+	mesh.Object["status"] = map[string]any{"observedGeneration": observed}
+	fixture.Spec(mesh)["sources"] = []any{
+		map[string]any{"name": "drifted", "replicas": int64(2), "maxReplicas": int64(9)},
+		map[string]any{"name": "unset", "maxReplicas": int64(9)},
+		map[string]any{"name": "equal", "minReplicas": int64(6), "maxReplicas": int64(9)},
+		map[string]any{"name": "missing", "replicas": int64(2), "maxReplicas": int64(9)},
+		map[string]any{"name": "fixed", "replicas": int64(2)},
+	}
+	objects := []client.Object{mesh, childAt("tag", 3), childAt("resize", 3), fixture.ComponentPolicy(), fixture.ConfigMap()}
+	for _, name := range []string{"drifted", "unset", "equal", "fixed"} {
+		child := fixture.Workload("Source")
+		child.SetName("etl-" + name)
+		fixture.Spec(child)["replicas"] = int64(6)
+		objects = append(objects, child)
+	}
+	return objects
+}
+
+// TestComponentsThatFunctionMeshScalesKeepTheirReplicas: each new generation of a mesh sets all components to the
+// replicas of their entries.
+func TestComponentsThatFunctionMeshScalesKeepTheirReplicas(t *testing.T) {
+	for name, test := range map[string]struct {
+		observed int64
+		want     []any
+	}{
+		"the mesh is up to date":         {2, []any{int64(6), int64(6), nil, int64(2), int64(2)}},
+		"a change is not yet acted upon": {1, []any{int64(2), nil, nil, int64(2), int64(2)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t, autoscaledMesh(test.observed)...)
+			env.firstDecision(700)
+			require.Equal(t, int64(7), env.replicasInMesh()["resize"])
+			mesh := fixture.Mesh()
+			require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(mesh), mesh))
+			var replicas []any
+			sources, _, err := unstructured.NestedSlice(mesh.Object, "spec", "sources")
+			require.NoError(t, err)
+			for _, source := range sources {
+				replicas = append(replicas, source.(map[string]any)["replicas"])
+			}
+			require.Equal(t, test.want, replicas)
+		})
+	}
+}
+
 func TestPodsOfAComponentAreThoseOfItsChild(t *testing.T) {
 	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
 	health := &askedHealth{}

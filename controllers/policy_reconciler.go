@@ -90,7 +90,7 @@ func newPolicyReconciler(config reconcilerConfig) (*PolicyReconciler, error) {
 		writers: newWriters(config.Live),
 		applier: applier{
 			client: config.Client, metrics: counters, scalers: newScalers(config, counters),
-			suspender:         suspender{client: config.Client, recorder: config.Recorder},
+			suspender:         suspender{config.Client, config.Recorder, config.Targets.Reader},
 			seesScaledObjects: func() bool { return config.Targets.Reader.Installed(cluster.KindScaledObject) },
 		},
 		status: &statusWriter{client: config.Client, recorder: config.Recorder, metrics: counters},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
@@ -24,7 +25,7 @@ type throughMesh struct {
 // errEntryGone means there is nothing to write: the next reconcile reports it in a condition.
 var errEntryGone = errors.New("the entry does not exist any more")
 
-// scale patches one number. The lists have no keys, so neither a merge patch nor server-side apply can write one entry.
+// scale patches one number, and those that the patch would reset otherwise. The lists have no keys, so neither a merge patch nor server-side apply can write one entry.
 // A JSON patch can, by an index that it tests first.
 func (m throughMesh) scale(ctx context.Context, subject plan.Subject, replicas int32) error {
 	ref := subject.Policy.Spec.ScaleTargetRef
@@ -42,7 +43,11 @@ func (m throughMesh) scale(ctx context.Context, subject plan.Subject, replicas i
 	if now := entry.Replicas(); now != nil && *now == replicas {
 		return nil
 	}
-	patch, err := entryPatch(entry, ref.Component.Name, replicas)
+	kept, err := keepAutoscaled(ctx, m.reader, mesh, entry)
+	if err != nil {
+		return err
+	}
+	patch, err := jsonPatch(append(kept, writeReplicas(entry, replicas)...)...)
 	if err != nil {
 		return err
 	}
@@ -56,10 +61,24 @@ func (m throughMesh) scale(ctx context.Context, subject plan.Subject, replicas i
 	return nil
 }
 
-// entryPatch sets the entry's replicas if the name at its index still matches. Operation add replaces an existing
+// writeReplicas sets the entry's replicas if the name at its index still matches. Operation add replaces an existing
 // number.
-func entryPatch(e target.MeshEntry, name string, replicas int32) (client.Patch, error) {
+func writeReplicas(e target.MeshEntry, replicas int32) []operation {
 	at := fmt.Sprintf("/spec/%s/%d/", e.List, e.Index)
-	return jsonPatch(operation{Op: "test", Path: at + "name", Value: name},
-		operation{Op: "add", Path: at + "replicas", Value: replicas})
+	return []operation{
+		{Op: "test", Path: at + "name", Value: e.Name()}, {Op: "add", Path: at + "replicas", Value: replicas},
+	}
+}
+
+// keepAutoscaled writes the replicas of the components that Function Mesh's own autoscalers scale, except of one entry,
+// into theirs: any change of the mesh would reset them.
+func keepAutoscaled(ctx context.Context, reader *target.Reader, mesh *unstructured.Unstructured,
+	except target.MeshEntry,
+) (kept []operation, err error) {
+	err = reader.Autoscaled(ctx, mesh, func(entry target.MeshEntry, replicas int32) {
+		if entry.List != except.List || entry.Index != except.Index {
+			kept = append(kept, writeReplicas(entry, replicas)...)
+		}
+	})
+	return kept, err
 }

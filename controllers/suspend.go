@@ -20,6 +20,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/report"
 )
@@ -39,6 +40,7 @@ const (
 type suspender struct {
 	client   client.Client
 	recorder events.EventRecorder
+	reader   *target.Reader
 }
 
 // suspend suspends one conflicting autoscaler. The finalizer and the record are written first, so that a crash in

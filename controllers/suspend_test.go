@@ -509,7 +509,10 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 			"maxReplicas": int64(5),
 		},
 	}}
-	env := newTestEnv(t, mesh)
+	child := fixture.Function()
+	child.SetName("re-other")
+	fixture.Spec(child)["replicas"] = int64(6)
+	env := newTestEnv(t, mesh, child)
 	p := fixture.Policy()
 	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
 		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "re",
@@ -527,7 +530,7 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 		require.NoError(t, err)
 		return list
 	}
-	other := map[string]any{"name": "other", "maxReplicas": int64(7)}
+	other := map[string]any{"name": "other", "maxReplicas": int64(7), "replicas": int64(6)}
 	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), subject, new(int32(4)), nil))
 	require.Empty(t, env.writes, "it is 5 by now")
 	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), subject, new(int32(5)), nil))

@@ -79,6 +79,12 @@ type MeshEntry struct {
 	Fields map[string]any
 }
 
+// Name of the entry; empty when it has none.
+func (e MeshEntry) Name() string {
+	name, _ := e.Fields["name"].(string)
+	return name
+}
+
 // Replicas of the entry; nil when it has none.
 func (e MeshEntry) Replicas() *int32 { return replicasIn(e.Fields, "replicas") }
 
@@ -137,17 +143,53 @@ func (r *Reader) missingChild(ctx context.Context, mesh *unstructured.Unstructur
 func (r *Reader) lacksChild(ctx context.Context, mesh *unstructured.Unstructured, kind v1alpha1.WorkloadKind,
 	entry MeshEntry,
 ) (*plan.MissingChild, error) {
-	name, _ := entry.Fields["name"].(string)
-	if name == "" || !r.Installed(string(kind)) {
+	if entry.Name() == "" || !r.Installed(string(kind)) {
 		return nil, nil //nolint:nilnil // none is a result
 	}
-	component := v1alpha1.MeshComponent{Kind: kind, Name: name}
-	ref := plan.MeshChild(v1alpha1.ScaleTargetRef{Name: mesh.GetName(), Component: component})
-	child, err := r.Object(ctx, ref.Kind, mesh.GetNamespace(), ref.Name)
+	component := v1alpha1.MeshComponent{Kind: kind, Name: entry.Name()}
+	child, err := r.childOf(ctx, mesh, component)
 	if child != nil || err != nil {
 		return nil, err
 	}
 	return &plan.MissingChild{Component: component, Replicas: *entry.childReplicas(), Least: entry.least()}, nil
+}
+
+func (r *Reader) childOf(ctx context.Context, mesh *unstructured.Unstructured, component v1alpha1.MeshComponent) (
+	*unstructured.Unstructured, error,
+) {
+	ref := plan.MeshChild(v1alpha1.ScaleTargetRef{Name: mesh.GetName(), Component: component})
+	return r.Object(ctx, ref.Kind, mesh.GetNamespace(), ref.Name)
+}
+
+// Autoscaled calls visit with each entry whose component has other replicas than the entry, by an autoscaler that
+// Function Mesh runs. A change of the mesh makes Function Mesh reset such a component, which it otherwise spares. Before
+// it has acted on the last change, that may be of an entry's replicas.
+//
+// Source: Function Mesh's UpdateFunctionMesh (controllers/function_mesh.go): newGeneration.
+func (r *Reader) Autoscaled(ctx context.Context, mesh *unstructured.Unstructured,
+	visit func(entry MeshEntry, replicas int32),
+) error {
+	if seen, _, _ := unstructured.NestedInt64(mesh.Object, "status", "observedGeneration"); seen != mesh.GetGeneration() {
+		return nil
+	}
+	for _, kind := range meshOrder() {
+		for _, entry := range entriesOf(mesh, kind) {
+			if replicasIn(entry.Fields, "maxReplicas") == nil {
+				continue
+			}
+			child, err := r.childOf(ctx, mesh, v1alpha1.MeshComponent{Kind: kind, Name: entry.Name()})
+			if err != nil {
+				return err
+			}
+			if child == nil {
+				continue
+			}
+			if has := replicasIn(child.Object, "spec", "replicas"); has != nil && *has != *entry.childReplicas() {
+				visit(entry, *has)
+			}
+		}
+	}
+	return nil
 }
 
 // meshOrder is the order in which Function Mesh writes children. It stops at the first that fails.
@@ -184,9 +226,8 @@ func FindEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent
 	list := plan.MeshList(component.Kind)
 	var names []string
 	for _, entry := range entriesOf(mesh, component.Kind) {
-		name, _ := entry.Fields["name"].(string)
-		names = append(names, name)
-		if name == component.Name {
+		names = append(names, entry.Name())
+		if entry.Name() == component.Name {
 			found = entry
 		}
 	}

@@ -56,9 +56,8 @@ func meshSelectables(mesh *unstructured.Unstructured, one set.Selectable) []set.
 	seen := map[v1alpha1.MeshComponent]bool{}
 	for _, kind := range cluster.WorkloadKinds() {
 		for _, entry := range entriesOf(mesh, v1alpha1.WorkloadKind(kind)) {
-			name, _ := entry.Fields["name"].(string)
-			component := v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadKind(kind), Name: name}
-			if name == "" || seen[component] {
+			component := v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadKind(kind), Name: entry.Name()}
+			if component.Name == "" || seen[component] {
 				continue
 			}
 			seen[component] = true

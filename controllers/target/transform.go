@@ -76,7 +76,7 @@ const changePending = "not cached"
 
 // transformMesh keeps of each entry the fields that the cache keeps of a workload: an entry is the spec of one.
 func transformMesh(u *unstructured.Unstructured) {
-	delete(u.Object, "status")
+	u.Object["status"] = picked(u.Object["status"], "observedGeneration")
 	spec, ok := u.Object["spec"].(map[string]any)
 	if !ok {
 		return
