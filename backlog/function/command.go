@@ -35,6 +35,7 @@ type detailsSource struct {
 	ClassName        string               `json:"className"`
 	SubscriptionType string               `json:"subscriptionType"`
 	SubscriptionName string               `json:"subscriptionName"`
+	SkipToLatest     bool                 `json:"skipToLatest"`
 	InputSpecs       map[string]inputSpec `json:"inputSpecs"`
 	// TopicsToSerDeClassName and TopicsPattern are older fields for inputs, which instances still support.
 	TopicsToSerDeClassName map[string]string `json:"topicsToSerDeClassName"`
@@ -151,6 +152,7 @@ func (d details) function() Function {
 	f := Function{
 		Kind: d.kind(), Tenant: d.Tenant, Namespace: d.Namespace, Name: d.Name, Runtime: Java,
 		SubscriptionName: d.Source.SubscriptionName, SubscriptionType: d.subscriptionType(),
+		SkipsToLatest:     d.Source.SkipToLatest,
 		NeverAcknowledges: delivery{guarantees: d.ProcessingGuarantees, window: d.window()}.neverAcknowledges(),
 		JobName:           d.jobName(), Output: d.Sink.Topic,
 	}

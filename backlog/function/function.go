@@ -49,6 +49,11 @@ type Function struct {
 	SubscriptionName string
 	// SubscriptionType is the type for all inputs, unless their consumer properties override it.
 	SubscriptionType backlog.SubscriptionType
+	// SkipsToLatest is skipToLatest: each instance in Java that starts resets the subscription of all, and those in Python
+	// and Go ignore it. A worker's answer leaves it out.
+	//
+	// Source: Pulsar 4.0.8, SingleConsumerPulsarSource.open, MultiConsumerPulsarSource.open and python_instance.py.
+	SkipsToLatest bool
 	// SourceClass is the class that a function or sink reads with instead of Pulsar's own source; empty for that one.
 	SourceClass string
 	// Batch is true for a source with a first instance that discovers tasks and publishes them for all instances.
@@ -100,6 +105,9 @@ func (f Function) Subscription() (backlog.Subscription, backlog.SubscriptionType
 		)
 	case len(f.Inputs) == 0:
 		return none, "", fmt.Errorf("%s has no input topics, so it has no backlog: list them in spec.input.topics", f)
+	case f.SkipsToLatest && f.Runtime == Java:
+		return none, "", fmt.Errorf("%s has skipToLatest, with which each replica that starts skips the messages that wait "+
+			"for all of them: remove it", f)
 	}
 	topics, patterns, err := f.topics()
 	if err != nil {

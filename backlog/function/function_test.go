@@ -251,6 +251,35 @@ func (e expected) check(t *testing.T, f Function) {
 	require.Equal(t, strings.Join(e.patterns, " "), strings.Join(subscription.Patterns, " "))
 }
 
+func TestAFunctionThatSkipsToTheLatestIsRefused(t *testing.T) {
+	const in = identity + `,"input":{"topics":["in"]},"skipToLatest":`
+	for name, test := range map[string]struct {
+		f       Function
+		refused bool
+	}{
+		"in Java":                   {decodeMesh(t, KindFunction, "f", `{`+in+`true}`), true},
+		"in Java, off":              {decodeMesh(t, KindFunction, "f", `{`+in+`false}`), false},
+		"in Python, which reads on": {decodeMesh(t, KindFunction, "f", `{`+in+`true,"python":{}}`), false},
+		"in Go, which reads on":     {decodeMesh(t, KindFunction, "f", `{`+in+`true,"golang":{}}`), false},
+		"in Java, of a worker": {
+			decodeJava(t, `{`+identity+`,"source":{"skipToLatest":true,"inputSpecs":{"in":{}}}}`), true,
+		},
+		"in Python, of a worker": {
+			decodeJava(t, `{`+identity+`,"runtime":"PYTHON","source":{"skipToLatest":true,"inputSpecs":{"in":{}}}}`), false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := test.f.Subscription()
+			if !test.refused {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, "function media/images/resize has skipToLatest, with which each replica that starts "+
+				"skips the messages that wait for all of them: remove it")
+		})
+	}
+}
+
 func TestTheOutputOfAWorkersFunction(t *testing.T) {
 	require.Equal(t, "out",
 		decodeJava(t, `{`+identity+`,"source":{"inputSpecs":{"in":{}}},"sink":{"topic":"out"}}`).Output, "command line")

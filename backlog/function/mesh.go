@@ -21,6 +21,7 @@ type MeshSpec struct {
 
 	Input               meshInput `json:"input"`
 	SubscriptionName    string    `json:"subscriptionName"`
+	SkipToLatest        bool      `json:"skipToLatest"`
 	ProcessingGuarantee string    `json:"processingGuarantee"`
 	RetainOrdering      bool      `json:"retainOrdering"`
 	RetainKeyOrdering   bool      `json:"retainKeyOrdering"`
@@ -70,6 +71,7 @@ func (s MeshSpec) Function(kind Kind, object string) Function {
 		Runtime:           s.runtime(),
 		SubscriptionName:  s.SubscriptionName,
 		SubscriptionType:  d.subscriptionType(),
+		SkipsToLatest:     s.SkipToLatest,
 		NeverAcknowledges: d.neverAcknowledges(),
 	}
 	switch {
