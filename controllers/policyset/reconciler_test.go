@@ -68,20 +68,23 @@ func TestSetSelectsAllKinds(t *testing.T) {
 	batch.SetName("crawl")
 	fixture.Spec(batch)["batchSourceConfig"] = map[string]any{}
 	source.SetName("ingest")
-	component := fixture.MeshChild()
-	for _, object := range []*unstructured.Unstructured{sink, batch, source, component} {
+	component, recorded := fixture.MeshChild(), fixture.RecordedStatefulSets(t)
+	silent, tasks := recorded["pf-public-default-silent"], recorded["pf-public-default-tasks"]
+	for _, object := range []*unstructured.Unstructured{sink, batch, source, component, silent, tasks} {
+		object.SetNamespace(fixture.Namespace)
 		object.SetLabels(media())
 	}
 	mesh := labelledMesh()
 	fixture.Spec(mesh)["sources"] = []any{map[string]any{"name": "pull"}}
-	env := newTestEnv(t, labelled("resize"), sink, batch, source, mesh, component, workersSet(), fixture.PolicySet("all"))
+	env := newTestEnv(t, labelled("resize"), sink, batch, source, mesh, component, workersSet(), silent, tasks,
+		fixture.PolicySet("all"))
 	env.reconcile("all")
 	require.Equal(t, []string{
 		"Function/resize", "FunctionMesh/etl:Function/resize", "FunctionMesh/etl:Function/tag", "Sink/resize",
-		"Source/crawl", "StatefulSet/pf-public-default-resize",
+		"Source/crawl", "StatefulSet/pf-public-default-resize", "StatefulSet/pf-public-default-tasks",
 	}, env.governed("all"))
 	status := env.set("all").Status
-	require.Equal(t, []int32{8, 6, 0}, []int32{*status.Matched, *status.Governed, *status.Ready})
+	require.Equal(t, []int32{10, 7, 0}, []int32{*status.Matched, *status.Governed, *status.Ready})
 	require.Equal(t, []v1alpha1.PolicySetObject{{
 		Kind: "FunctionMesh", Name: "etl", Component: v1alpha1.MeshComponent{Kind: "Source", Name: "pull"},
 		Reason:  "NothingToScale",
@@ -89,7 +92,10 @@ func TestSetSelectsAllKinds(t *testing.T) {
 	}, {
 		Kind: "Source", Name: "ingest", Reason: "NothingToScale",
 		Message: "a Source without batchSourceConfig consumes nothing from Pulsar: scale it on its CPU",
-	}}, status.NotReady[6:])
+	}, {
+		Kind: "StatefulSet", Name: "pf-public-default-silent", Reason: "NothingToScale",
+		Message: "a Source without batchSourceConfig consumes nothing from Pulsar: scale it on its CPU",
+	}}, status.NotReady[7:])
 }
 
 func TestSetSelectsComponentsOfAMesh(t *testing.T) {

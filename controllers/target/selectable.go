@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
@@ -42,6 +43,9 @@ func Selectables(object *unstructured.Unstructured) []set.Selectable {
 		if !IsOfWorker(object) {
 			return nil
 		}
+		if f, err := InstanceOf(object); err == nil && f.Kind == function.KindSource && !f.Batch {
+			one.Unscalable = plainSource
+		}
 	default:
 		spec, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec")
 		fields, _ := spec.(map[string]any)
@@ -72,10 +76,13 @@ func meshSelectables(mesh *unstructured.Unstructured, one set.Selectable) []set.
 	return all
 }
 
+// plainSource is why a Source is not scaled.
+const plainSource = "a Source without batchSourceConfig consumes nothing from Pulsar: scale it on its CPU"
+
 // consumesNothing says that a Source brings data into Pulsar and so has no backlog; empty for other objects.
 func consumesNothing(kind string, spec map[string]any) string {
 	if kind != cluster.KindSource || spec["batchSourceConfig"] != nil {
 		return ""
 	}
-	return "a Source without batchSourceConfig consumes nothing from Pulsar: scale it on its CPU"
+	return plainSource
 }
