@@ -206,6 +206,9 @@ func scalesWithoutRestart(o outcome) metav1.Condition {
 		return No(o.Target.Disturbances[0].Reason, strings.Join(messages, "; "))
 	case interrupted != "":
 		return No(v1alpha1.ReasonGracePeriodTooShort, interrupted)
+	case o.start.Restarts > 0:
+		return Unsure(v1alpha1.ReasonNotChecked, "most replicas disconnected at recent changes of their number, and no field "+
+			"of the target says why: see whether a change alters the template of its pods")
 	default:
 		return Yes(v1alpha1.ReasonUndisturbed, "a change of the number of replicas restarts none that run")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 func TestAGracePeriodBelowACallIsReported(t *testing.T) {
@@ -53,4 +54,19 @@ func TestAGracePeriodHasToBeLongerThanACallToCountAgain(t *testing.T) {
 		s.message(v1alpha1.ConditionScalesWithoutRestart))
 	require.Equal(t, "False/GracePeriodTooShort", perSecond(1.0/19))
 	require.Equal(t, "True/Undisturbed", perSecond(1.0/15))
+}
+
+func TestRestartsThatWereSeenAreReported(t *testing.T) {
+	s := begun(t)
+	s.d.State.Start.Restarts = 1
+	s.goOn(10 * time.Second)
+	require.Equal(t, "Unknown/NotChecked", s.says(v1alpha1.ConditionScalesWithoutRestart))
+	require.Equal(t, "most replicas disconnected at recent changes of their number, and no field of the target says why: "+
+		"see whether a change alters the template of its pods", s.message(v1alpha1.ConditionScalesWithoutRestart))
+	s.o.Target.Disturbances = []plan.Disturbance{{Reason: v1alpha1.ReasonPreciseParallelism, Message: "remove it"}}
+	s.goOn(10 * time.Second)
+	require.Equal(t, "False/PreciseParallelism", s.says(v1alpha1.ConditionScalesWithoutRestart))
+	s.o.Target.Disturbances, s.d.State.Start.Restarts = nil, 0
+	s.goOn(10 * time.Second)
+	require.Equal(t, "True/Undisturbed", s.says(v1alpha1.ConditionScalesWithoutRestart))
 }
