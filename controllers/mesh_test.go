@@ -312,7 +312,7 @@ func TestThroughTheMeshOnlyADifferenceIsWritten(t *testing.T) {
 	require.ErrorIs(t, scaler.scale(t.Context(), plan.Subject{Policy: p}, 4), errEntryGone)
 }
 
-// autoscaledMesh has sources that Function Mesh's own autoscalers scale, and their children at 6, but for source missing.
+// autoscaledMesh has sources that Function Mesh's own autoscalers scale, and their children at 6; missing has none.
 func autoscaledMesh(observed int64) []client.Object {
 	mesh := meshAt(3, 3)
 	mesh.SetGeneration(2)
@@ -324,7 +324,9 @@ func autoscaledMesh(observed int64) []client.Object {
 		map[string]any{"name": "missing", "replicas": int64(2), "maxReplicas": int64(9)},
 		map[string]any{"name": "fixed", "replicas": int64(2)},
 	}
-	objects := []client.Object{mesh, childAt("tag", 3), childAt("resize", 3), fixture.ComponentPolicy(), fixture.ConfigMap()}
+	objects := []client.Object{
+		mesh, childAt("tag", 3), childAt("resize", 3), fixture.ComponentPolicy(), fixture.ConfigMap(),
+	}
 	for _, name := range []string{"drifted", "unset", "equal", "fixed"} {
 		child := fixture.Workload("Source")
 		child.SetName("etl-" + name)

@@ -25,8 +25,8 @@ type throughMesh struct {
 // errEntryGone means there is nothing to write: the next reconcile reports it in a condition.
 var errEntryGone = errors.New("the entry does not exist any more")
 
-// scale patches one number, and those that the patch would reset otherwise. The lists have no keys, so neither a merge patch nor server-side apply can write one entry.
-// A JSON patch can, by an index that it tests first.
+// scale patches one number, and those that the patch would reset otherwise. The lists have no keys, so neither a merge
+// patch nor server-side apply can write one entry. A JSON patch can, by an index that it tests first.
 func (m throughMesh) scale(ctx context.Context, subject plan.Subject, replicas int32) error {
 	ref := subject.Policy.Spec.ScaleTargetRef
 	mesh, err := m.reader.Object(ctx, cluster.KindFunctionMesh, subject.Policy.Namespace, ref.Name)

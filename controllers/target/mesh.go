@@ -162,14 +162,15 @@ func (r *Reader) childOf(ctx context.Context, mesh *unstructured.Unstructured, c
 }
 
 // Autoscaled calls visit with each entry whose component has other replicas than the entry, by an autoscaler that
-// Function Mesh runs. A change of the mesh makes Function Mesh reset such a component, which it otherwise spares. Before
-// it has acted on the last change, that may be of an entry's replicas.
+// Function Mesh runs. A change of the mesh makes Function Mesh reset such a component, which it otherwise spares. There
+// are none before it has acted on the last change, which may have been of an entry's replicas.
 //
 // Source: Function Mesh's UpdateFunctionMesh (controllers/function_mesh.go): newGeneration.
 func (r *Reader) Autoscaled(ctx context.Context, mesh *unstructured.Unstructured,
 	visit func(entry MeshEntry, replicas int32),
 ) error {
-	if seen, _, _ := unstructured.NestedInt64(mesh.Object, "status", "observedGeneration"); seen != mesh.GetGeneration() {
+	seen, _, _ := unstructured.NestedInt64(mesh.Object, "status", "observedGeneration")
+	if seen != mesh.GetGeneration() {
 		return nil
 	}
 	for _, kind := range meshOrder() {

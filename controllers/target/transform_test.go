@@ -33,7 +33,7 @@ const wholeFunction = `{
 	},
 	"spec": {
 		"tenant": "t", "namespace": "n", "name": "f", "replicas": 2, "minReplicas": 1, "maxReplicas": 5, "subscriptionName": "s",
-		"input": {
+		"skipToLatest": true, "input": {
 			"topics": ["a"], "topicPattern": "b.*", "customSerdeSources": {"c": "x"}, "customSchemaSources": {"d": "x"},
 			"sourceSpecs": {"e.*": {"isRegexPattern": true, "consumerProperties": {"k": "v"}}}
 		},

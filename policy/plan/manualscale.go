@@ -189,8 +189,8 @@ func resetByManifest(s Subject, by v1alpha1.Actuator, m *ManualScale) bool {
 	return m != nil && m.Failed == nil && m.Writer.applies() && by == v1alpha1.ActuatorDirect && s.SwitchedOff() == nil
 }
 
-// createdBefore is what was decided if the process before this one raised the entry to have its child created, which its last report
-// says; nil otherwise.
+// createdBefore is what was decided if the process before this one raised the entry to have its child created, which
+// its last report says; nil otherwise.
 func createdBefore(o Observed) *int32 {
 	decided := o.Policy.Status.DesiredReplicas
 	found := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionTargetFound)

@@ -160,12 +160,12 @@ func (t *Target) Restarts() bool {
 	return false
 }
 
-// raised reports whether the entry of a FunctionMesh is at its least although fewer were decided, as while its child is
-// created.
+// raised reports whether the entry of a FunctionMesh is at its least although fewer were decided, as while its child
+// is created.
 func (t *Target) raised(decided int32) bool { return decided < t.Least && *t.Replicas == t.Least }
 
-// MissingChild is an entry of a FunctionMesh without its child. With fewer Replicas than Least, its minReplicas but 1 or
-// more, Function Mesh's webhook refuses to create that.
+// MissingChild is an entry of a FunctionMesh without its child. With fewer Replicas than Least, its minReplicas but 1
+// or more, Function Mesh's webhook refuses to create that.
 type MissingChild struct {
 	Component       v1alpha1.MeshComponent
 	Replicas, Least int32

@@ -207,8 +207,8 @@ func scalesWithoutRestart(o outcome) metav1.Condition {
 	case interrupted != "":
 		return No(v1alpha1.ReasonGracePeriodTooShort, interrupted)
 	case o.start.Restarts > 0:
-		return Unsure(v1alpha1.ReasonNotChecked, "most replicas disconnected at recent changes of their number, and no field "+
-			"of the target says why: see whether a change alters the template of its pods")
+		return Unsure(v1alpha1.ReasonNotChecked, "most replicas disconnected at recent changes of their number, and no "+
+			"field of the target says why: see whether a change alters the template of its pods")
 	default:
 		return Yes(v1alpha1.ReasonUndisturbed, "a change of the number of replicas restarts none that run")
 	}
