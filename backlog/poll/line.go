@@ -16,6 +16,8 @@ type line struct {
 	// inFlight and failingInFlight are the places in use; turn counts those given away.
 	inFlight, failingInFlight int
 	turn                      int
+	// added counts the tickets.
+	added int
 }
 
 // tenant is a Kubernetes namespace that asks for jobs of a line.
@@ -31,6 +33,8 @@ type tenant struct {
 type ticket struct {
 	slot   *slot
 	number int
+	// order in which the tickets of a line were given.
+	order int
 }
 
 func (t ticket) void() bool { return t.slot.state != queued || t.slot.ticket != t.number }
@@ -46,6 +50,7 @@ func newLine() *line { return &line{tenants: map[string]*tenant{}} }
 // add queues a job for each of its tenants; one without any has a line for itself.
 func (l *line) add(one *slot) {
 	one.ticket++
+	l.added++
 	of := goodJobs
 	if one.failures > 0 {
 		of = failingJobs
@@ -60,7 +65,7 @@ func (l *line) add(one *slot) {
 			t = &tenant{name: name}
 			l.tenants[name] = t
 		}
-		t.queues[of] = append(t.queues[of], ticket{one, one.ticket})
+		t.queues[of] = append(t.queues[of], ticket{one, one.ticket, l.added})
 	}
 }
 
@@ -86,17 +91,17 @@ func (l *line) next(places int, dropped func(*slot)) *slot {
 	return nil
 }
 
-// first returns the tenant with the next turn, and the kind of its job; nil for none. A good job of a tenant is before
-// its failing ones.
+// first returns the tenant with the next turn, and the kind of its job; nil for none. Its jobs have turns in the order
+// in which they became due, so that what failed once is not behind good ones for good.
 func (l *line) first(places int) (first *tenant, of int) {
 	mayFail := l.failingInFlight < max(1, places/failingShare)
 	for _, t := range l.tenants {
 		switch {
 		case first != nil && !t.before(first):
+		case mayFail && t.failsFirst():
+			first, of = t, failingJobs
 		case len(t.queues[goodJobs]) > 0:
 			first, of = t, goodJobs
-		case mayFail && len(t.queues[failingJobs]) > 0:
-			first, of = t, failingJobs
 		}
 	}
 	return first, of
@@ -151,6 +156,12 @@ func (t *tenant) pop(of int) *slot {
 		return nil
 	}
 	return first.slot
+}
+
+// failsFirst reports whether a failing job is the first of all.
+func (t *tenant) failsFirst() bool {
+	good, failing := t.queues[goodJobs], t.queues[failingJobs]
+	return len(failing) > 0 && (len(good) == 0 || failing[0].order < good[0].order)
 }
 
 // before reports whether the tenant's turn comes before another's.

@@ -84,6 +84,28 @@ func TestASharedJobIsFetchedInTheFirstTurnOfThoseThatAsk(t *testing.T) {
 	require.Empty(t, s.lines)
 }
 
+// Of 100 jobs that are due every 10 s, 4 can be done in a second.
+func TestWhatFailedOnceHasItsTurnInALineThatIsNeverEmpty(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	s := queuedSchedule(now, map[string][]string{"many": names("m", 100)})
+	failed := s.start(4, 1)
+	for _, j := range failed {
+		s.finish(j, errors.New("failed"), now)
+	}
+	again := map[string]bool{}
+	for range 60 {
+		now = now.Add(time.Second)
+		s.enqueue(now)
+		for _, j := range s.start(4, 1) {
+			again[j.Name] = true
+			s.finish(j, nil, now)
+		}
+	}
+	for _, j := range failed {
+		require.True(t, again[j.Name], "%s waits for ever", j.Name)
+	}
+}
+
 func TestWhatFailedLastHoldsAQuarterOfThePlaces(t *testing.T) {
 	const places = 16
 	now := time.Unix(1_800_000_000, 0)

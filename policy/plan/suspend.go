@@ -74,7 +74,8 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 	keep := func(message string) *Violation { return &Violation{v.Condition, v.Reason, message} }
 	switch hold := cmp.Or(o.Target.Frozen, o.SwitchedOff()); {
 	case o.Unknown != nil:
-		return nil, keep(v.Message + "; the controller takes it over once the backlog is known")
+		return nil, ScalingProblem(v1alpha1.ReasonTakingOver, "%s; the controller takes it over once the backlog is known",
+			v.Message)
 	case hold != nil:
 		return nil, keep(v.Message + "; the controller does not take it over now: " + hold.Message)
 	}

@@ -138,7 +138,7 @@ func subscriptionVerified(o outcome) metav1.Condition {
 	case len(sharers) > 0:
 		return No(v1alpha1.ReasonSubscriptionShared, fmt.Sprintf("subscription %q is consumed by %s too, so each takes a "+
 			"part of one backlog and would be scaled for all of it: %s", name, strings.Join(sharers, ", "),
-			separateSubscriptionFix(o.Policy.Spec)))
+			separateSubscriptionFix(o.Policy.Spec, o.Target)))
 	case o.Reading == nil && o.Unknown != nil && !errors.Is(o.Unknown, backlog.ErrNoData):
 		return Unsure(v1alpha1.ReasonPending, "the broker's report is unknown, see condition BacklogKnown")
 	case o.Reading == nil:
@@ -169,7 +169,7 @@ func subscriptionSource(spec v1alpha1.AutoscalingPolicySpec, target *plan.Target
 // typeMismatch reports that the broker has another type than the promised one, or several.
 func typeMismatch(o outcome) string {
 	target, reading := o.Target, o.Reading
-	apart := "give the target a spec.subscriptionName that no other workload consumes"
+	apart := "give the target a " + subscriptionField(target) + " that no other workload consumes"
 	if o.Policy.Spec.Subscription != nil {
 		apart = "correct spec.subscription, or have the replicas subscribe under a name that no other workload uses"
 	}
@@ -222,11 +222,19 @@ func missingConsumers(o plan.Observed) string {
 }
 
 // separateSubscriptionFix is how to give each workload its own subscription.
-func separateSubscriptionFix(spec v1alpha1.AutoscalingPolicySpec) string {
+func separateSubscriptionFix(spec v1alpha1.AutoscalingPolicySpec, target *plan.Target) string {
 	if spec.Subscription != nil {
 		return "have each subscribe under a name of its own, and correct spec.subscription.name"
 	}
-	return "give each a spec.subscriptionName of its own"
+	return "give each a " + subscriptionField(target) + " of its own"
+}
+
+// subscriptionField names the subscription in the configuration of Function Mesh or of Pulsar's function worker.
+func subscriptionField(target *plan.Target) string {
+	if fromWorker(target) {
+		return "subName (sourceSubscriptionName of a sink)"
+	}
+	return "spec.subscriptionName"
 }
 
 // maxMessage is the maximum bytes of a condition's message in the API.

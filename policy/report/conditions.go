@@ -137,6 +137,8 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 		return Unsure(v1alpha1.ReasonApplyFailed, retrying+o.applyFailed.Error())
 	case o.scaleFailed != nil:
 		return Unsure(v1alpha1.ReasonScaleFailed, retrying+o.scaleFailed.Error())
+	case !o.Applies() && leftByKEDA(o.Observed, "") != nil:
+		return *leftByKEDA(o.Observed, "")
 	case !o.Applies():
 		return Yes(o.notApplied())
 	case byKEDA(o.Observed) != nil:

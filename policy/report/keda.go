@@ -25,16 +25,22 @@ const (
 
 // byKEDA is AutoscalerApplied where KEDA scales the target, or starts or stops to; nil otherwise.
 func byKEDA(o plan.Observed) *metav1.Condition {
-	var c metav1.Condition
-	switch v := plan.KEDARemoval(o.Subject, o.Autoscalers, o.Actuator.Type); {
-	case v != nil && v.Reason == v1alpha1.ReasonScaledObjectStays:
-		c = No(v.Reason, v.Message)
-	case v != nil:
-		c = Unsure(v.Reason, v.Message)
-	case o.Actuator.Type != v1alpha1.ActuatorKEDA:
+	if left := leftByKEDA(o, o.Actuator.Type); left != nil || o.Actuator.Type != v1alpha1.ActuatorKEDA {
+		return left
+	}
+	c := scaledObjectApplied(o)
+	return &c
+}
+
+// leftByKEDA is AutoscalerApplied while KEDA's objects are not removed that an actuator does not need; nil if they are.
+func leftByKEDA(o plan.Observed, actuator v1alpha1.Actuator) *metav1.Condition {
+	v := plan.KEDARemoval(o.Subject, o.Autoscalers, actuator)
+	if v == nil {
 		return nil
-	default:
-		c = scaledObjectApplied(o)
+	}
+	c := Unsure(v.Reason, v.Message)
+	if v.Reason == v1alpha1.ReasonScaledObjectStays {
+		c = No(v.Reason, v.Message)
 	}
 	return &c
 }

@@ -61,6 +61,9 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 	if meta.IsStatusConditionFalse(after.Conditions, v1alpha1.ConditionObjectiveAchievable) {
 		after.Start = o.lastStart
 	}
+	if o.Reading == nil && state.ReadAt.IsZero() { // they are of another subscription
+		after.Signals, after.Forecast, after.Attainment = nil, nil, nil
+	}
 	if o.Reading != nil {
 		if replicas := decision.Replicas; !off {
 			after.DesiredReplicas = &replicas
