@@ -18,7 +18,8 @@ const (
 	// ageStaleAfter bounds the age of a shown value: after three failed requests it is unknown.
 	ageStaleAfter = 3 * ageInterval
 	// nearZero entries are few enough that the error of the broker's quick count matters. The count is a difference of two
-	// counters that was seen to drift by a few (pulsar#5202, #15948, #23908). A larger count is work.
+	// counters that was seen to drift by a few (pulsar#15948, #23908). A larger count is work, which is counted exactly
+	// once in fullInterval: it was seen to drift by 44,708 too (pulsar#5202, #25037).
 	nearZero = 10
 	// maxSlowInterval bounds how long consumers are left out after answers with them took too long: the interval doubles
 	// from fullInterval, since each such request may block one of the broker's few web threads for minutes.
@@ -77,7 +78,7 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 		if state.hasBacklog() || state.hasUnacked() || !state.missing && !state.consumers.known {
 			detail |= Consumers
 		}
-		if state.wantsPrecise() || t.wantsExactCount(state) {
+		if state.wantsPrecise() || t.wantsExactCount(state) || state.hasBacklog() && t.mayHaveDrifted(now) {
 			detail |= Precise
 		}
 	}
@@ -85,6 +86,13 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 		detail |= Age
 	}
 	return t.slow.bound(detail, t.failure, now)
+}
+
+// mayHaveDrifted reports whether quick counts of a backlog were not compared with an exact one for long, or recently
+// differed from it. The comparison waits while requests fail, since an exact count takes longer.
+func (t *topicState) mayHaveDrifted(now time.Time) bool {
+	return now.Before(t.driftedUntil) ||
+		t.failure == nil && !t.exactAskedAt.IsZero() && now.Sub(t.exactAskedAt) >= fullInterval
 }
 
 // wantsAge reports whether to request the oldest message. It does not after a failure: an entry that cannot be read

@@ -63,3 +63,60 @@ func TestAnExactCountEndsWithAnotherBacklog(t *testing.T) {
 	}
 	require.True(t, store.Feed(false).NextRequest(topic, at(40)).Detail.Has(Precise))
 }
+
+func TestAQuickCountIsCheckedWhileMessagesFlow(t *testing.T) {
+	store, err := NewStore(10*time.Second, time.Minute)
+	require.NoError(t, err)
+	topic, subscription := Topic{Name: "persistent://public/default/a"}, NewSubscription(Cluster{}, "s", "a")
+	store.Track("me", subscription)
+	feed := store.Feed(false)
+	second, exact, twice := 0, 0, 0
+	fetch := func(detail Detail) TopicSample {
+		entries := int64(40_000) // of which 35,000 were acknowledged
+		if detail.Has(Precise) {
+			entries = 5_000
+		}
+		messages := int64(100 * second)
+		return TopicSample{
+			At: midday().Add(time.Duration(second) * time.Second), Detail: detail, Partitions: []PartitionSample{{
+				Index: NotPartitioned, PublishedMessages: 90_000 + messages, Subscriptions: []SubscriptionSample{{
+					Name: "s", BacklogEntries: entries, DeliveredMessages: 50_000 + messages,
+				}},
+			}},
+		}
+	}
+	for ; second < 300; second += 10 {
+		now := midday().Add(time.Duration(second) * time.Second)
+		detail := feed.NextRequest(topic, now).Detail
+		sample := fetch(detail)
+		if feed.CheckPlausible(topic, sample, nil) != nil {
+			twice++
+			again := fetch(detail | Precise)
+			require.NoError(t, feed.CheckSecond(topic, sample, again))
+			sample = again
+		}
+		store.Record(topic, sample)
+		if detail.Has(Precise) {
+			exact++
+		}
+		reading, err := store.Read(subscription, now)
+		require.NoError(t, err)
+		want := 40_000.0
+		if second >= 60 {
+			want = 5_000
+		}
+		total, err := reading.Total.Value()
+		require.NoError(t, err)
+		require.InDelta(t, want, total, 1e-9, "at %d s", second)
+		for _, rate := range []Measurement{reading.PublishRate, reading.DeliveryRate, reading.ProcessRate} {
+			if second == 0 {
+				break
+			}
+			perSecond, err := rate.Value()
+			require.NoError(t, err)
+			require.InDelta(t, 100, perSecond, 1e-9, "at %d s", second)
+		}
+	}
+	require.NotZero(t, exact)
+	require.LessOrEqual(t, twice, 6, "a quick count is not asked for at each poll to be contradicted")
+}

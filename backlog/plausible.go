@@ -108,6 +108,9 @@ func (f *Feed) CheckSecond(topic Topic, first, second TopicSample) error {
 		return nil
 	}
 	implausible := state.checkPlausible(second)
+	if implausible == nil && !first.Detail.Has(Precise) {
+		state.driftedUntil = second.At.Add(fullInterval)
+	}
 	newer := second.At.After(state.answeredAt)
 	if implausible == nil || !newer || len(first.Partitions) == 0 || !state.agree(first, second) {
 		return implausible

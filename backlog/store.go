@@ -226,6 +226,9 @@ func (f *Feed) NextRequest(topic Topic, now time.Time) Request {
 	}
 	detail := state.nextDetail(now)
 	state.slow.requested, state.slow.requestedAt = detail, now
+	if detail.Has(Precise) || state.exactAskedAt.IsZero() {
+		state.exactAskedAt = now
+	}
 	return Request{Detail: detail, Subscriptions: slices.Sorted(maps.Keys(state.subscriptions))}
 }
 
