@@ -100,6 +100,11 @@ func (p *topicPartitions) published(sample TopicSample) (messages, bytes int64) 
 	return messages, bytes
 }
 
+// hasMessages reports whether anything was published since the topic was loaded.
+func (p *topicPartitions) hasMessages() bool {
+	return slices.ContainsFunc(p.last, func(one publishedCounter) bool { return one.messages > 0 })
+}
+
 // since returns the flows at the first point at or after a time, and at the last answer.
 func (p *topicPartitions) since(at time.Time) (first, last []flow) {
 	for _, q := range p.points {

@@ -17,7 +17,8 @@ import (
 // the sums are lower bounds. It fails with the reason if nothing is known, and with ErrNoData until the first answers.
 //
 // Topics that a pattern matches do not count while they lack the subscription, since a client finds them up to a minute
-// late, and while Pulsar reports that they do not exist, since they were deleted after the last listing. The reading
+// late, and while Pulsar reports that they do not exist, since they were deleted after the last listing. A new one with
+// messages is missing while there are no consumers, since Pulsar keeps no messages without a subscription. The reading
 // fails only if no topic counts. Topics that are not persistent have no backlog, and do not count beside others.
 func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) {
 	s.mu.RLock()
@@ -68,6 +69,12 @@ type inputs struct {
 	// lacking is the error of the first topic that matches and lacks the subscription; gone topics no longer exist.
 	lacking error
 	gone    int
+	// lost is the topic with messages that lacks the subscription since the latest time, lostAt.
+	lost   MissingInput
+	lostAt time.Time
+	// consumed is true if some topic may have consumers; otherwise none has any since leftAt.
+	consumed bool
+	leftAt   time.Time
 	// first is the first reason why a topic is missing, and firstAnswers the number of topics without their first answer.
 	first        error
 	firstAnswers int
@@ -84,6 +91,11 @@ type input struct {
 func (i *inputs) add(name string, one input, err error) {
 	if err == nil {
 		i.work += len(one.topic.partitions.indices)
+		c := one.state.consumers
+		i.consumed = i.consumed || !c.known || c.count() > 0
+		if c.since.After(i.leftAt) {
+			i.leftAt = c.since
+		}
 	}
 	switch {
 	case err != nil:
@@ -107,6 +119,27 @@ func (i *inputs) miss(name string, err error) {
 	}
 	if isFirstAnswer(err) {
 		i.firstAnswers++
+	}
+}
+
+// foundWithin is when a topic has the subscription, if consumers with its pattern were there: their client looks for
+// topics once a minute. It may take as long to see that they left.
+const foundWithin = time.Minute + fullInterval
+
+// lack records that a topic that a pattern matches lacks the subscription.
+func (i *inputs) lack(name string, topic *topicState, subscription string, err error) {
+	i.lacking = cmp.Or(i.lacking, err)
+	since := topic.subscriptions[subscription].missingSince
+	if topic.partitions.hasMessages() && since.After(i.lostAt) {
+		i.lost, i.lostAt = MissingInput{name, err}, since
+	}
+}
+
+// missLost adds the topic with messages that are lost until a replica creates the subscription. Consumers do not follow a
+// topic that they left without one: to start a replica for it would be in vain.
+func (i *inputs) missLost() {
+	if i.known > 0 && !i.consumed && i.lostAt.Add(foundWithin).After(i.leftAt) {
+		i.miss(i.lost.Name, i.lost.Reason)
 	}
 }
 
@@ -183,7 +216,7 @@ func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.
 		one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
 		switch {
 		case errors.Is(err, ErrSubscriptionNotFound):
-			found.lacking = cmp.Or(found.lacking, err)
+			found.lack(name, s.topics[Topic{Cluster: subscription.Cluster, Name: name}], subscription.Name, err)
 		case errors.Is(err, ErrNotTracked): // since a yield: a listing lacks it, or its tracking ended
 			_, unknown := s.matched(subscription, now)
 			if i := slices.IndexFunc(unknown, MissingInput.isRecent); i >= 0 {
@@ -196,6 +229,7 @@ func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.
 			found.add(name, one, err)
 		}
 	}
+	found.missLost()
 	return nil
 }
 

@@ -44,7 +44,9 @@ type subscriptionState struct {
 	age        age
 	history    history
 	missing    bool // the last good answer did not have it
-	stuck      bool // nothing was delivered between the last two answers
+	// missingSince is the first answer since which it is missing.
+	missingSince time.Time
+	stuck        bool // nothing was delivered between the last two answers
 	// precise is true if the last answer counted exactly because the quick count was implausible.
 	precise bool
 	// exactAt is the last exact count since anything was published and the backlog was another one; zero for none.
@@ -154,8 +156,11 @@ func (t *topicState) reloaded(answer []*PartitionSample) (loaded []bool, fell st
 
 // record records the subscription on each partition; nil where it does not exist.
 func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSample, pairs []pair, meanBatch float64) {
-	s.missing, s.unconfirmed = isNowhere(answer), 0
-	left := false
+	missing, left := isNowhere(answer), false
+	if missing && !s.missing {
+		s.missingSince = sample.At
+	}
+	s.missing, s.unconfirmed = missing, 0
 	if s.missing {
 		// A subscription that is created again starts without data.
 		s.history, s.consumers, s.age, s.exactAt = history{}, consumers{}, age{}, time.Time{}

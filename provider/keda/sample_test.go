@@ -178,6 +178,11 @@ func TestSamples(t *testing.T) {
 				Value: 100, Active: true,
 			},
 		},
+		"requests a replica to create one on a topic of its pattern": {
+			backlogOf, observed{reading: fixture.Partial(backlog.Reading{}, backlog.ErrSubscriptionNotFound)}, Sample{
+				Spec: readySpec, Value: 100, Active: true,
+			},
+		},
 		"serves at most the largest exact number": {
 			backlogOf, changed(func(r *backlog.Reading) { r.Ready = backlog.Known(1e300) }), Sample{
 				Spec:  readySpec,
