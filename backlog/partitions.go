@@ -260,7 +260,7 @@ func (c partitionCounters) throttledUntil(now *SubscriptionSample) int64 {
 
 func (c *partitionCounters) copyFrom(now *SubscriptionSample) {
 	c.present, c.unknownDelay = true, false
-	c.backlogEntries, c.delayed = now.BacklogEntries, now.DelayedMessages
+	c.backlogEntries, c.delayed = now.BacklogEntries, now.delayedSince(c.throttled)
 	c.delivered, c.unacked, c.throttled = now.DeliveredMessages, now.UnackedMessages, now.ThrottledEvents
 }
 

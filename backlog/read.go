@@ -135,8 +135,8 @@ func (i *inputs) lack(name string, topic *topicState, subscription string, err e
 	}
 }
 
-// missLost adds the topic with messages that are lost until a replica creates the subscription. Consumers do not follow a
-// topic that they left without one: to start a replica for it would be in vain.
+// missLost adds the topic with messages that are lost until a replica creates the subscription. A topic that consumers
+// left without one is not theirs: to start a replica for it would be in vain.
 func (i *inputs) missLost() {
 	if i.known > 0 && !i.consumed && i.lostAt.Add(foundWithin).After(i.leftAt) {
 		i.miss(i.lost.Name, i.lost.Reason)

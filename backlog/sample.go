@@ -157,6 +157,23 @@ type SubscriptionSample struct {
 
 func (s *SubscriptionSample) consumerCount() int { return len(s.Consumers) + s.MoreConsumers }
 
+// fixedDelays is slightly less than the number of delayed messages at which the broker stops reading if all have the
+// same delay (delayedDeliveryFixedDelayDetectionLookahead, 50,000): some become due at any time.
+const fixedDelays = 45_000
+
+// delayedSince is the number of delayed messages after an answer with a number of throttled events. The broker does not
+// read those behind many of a fixed delay, although all consumers could receive: they are delayed too (pulsar#23353).
+//
+// Source: InMemoryDelayedDeliveryTracker.shouldPauseAllDeliveries.
+func (s *SubscriptionSample) delayedSince(throttled int64) int64 {
+	full := func(c ConsumerSample) bool { return c.Permits <= 0 }
+	if s.DelayedMessages < fixedDelays || s.Blocked || s.ThrottledEvents != throttled || len(s.Consumers) == 0 ||
+		slices.ContainsFunc(s.Consumers, full) {
+		return s.DelayedMessages
+	}
+	return max(s.DelayedMessages, s.BacklogEntries-s.UnackedMessages-s.InReplayEntries)
+}
+
 // ConsumerSample is one consumer of a subscription on one partition.
 type ConsumerSample struct {
 	// ID identifies a consumer across partitions and topics: a Function's instance ID (t/n/name#3) if the consumer reports
@@ -171,6 +188,8 @@ type ConsumerSample struct {
 	Component string
 	// MeanBatch is avgMessagesPerEntry, an approximate recent mean; 0 before the first dispatch.
 	MeanBatch int64
+	// Permits is availablePermits: messages that it can receive; negative after a large batch.
+	Permits int64
 	// UnackedMessages that it holds; 0 for Exclusive and Failover, which do not count them.
 	UnackedMessages int64
 }

@@ -44,6 +44,8 @@ type answer struct {
 	subscriptionType                   backlog.SubscriptionType
 	consumers                          int
 	connected                          int64 // of all consumers, in seconds
+	permits                            int64 // of each consumer
+	throttled                          int64
 	slim, noSubscription               bool
 }
 
@@ -54,7 +56,7 @@ func (a answer) sample() backlog.TopicSample {
 	}
 	subscription := backlog.SubscriptionSample{
 		Name: function, Type: kind, BacklogEntries: a.backlogEntries, DelayedMessages: a.delayed,
-		UnackedMessages: a.unacked, DeliveredMessages: a.delivered,
+		UnackedMessages: a.unacked, DeliveredMessages: a.delivered, ThrottledEvents: a.throttled,
 	}
 	partition := backlog.PartitionSample{Index: backlog.NotPartitioned, PublishedMessages: a.published}
 	sample := backlog.TopicSample{At: start().Add(time.Duration(a.at)*time.Second - a.early), Detail: backlog.Full}
@@ -63,7 +65,9 @@ func (a answer) sample() backlog.TopicSample {
 	} else {
 		for i := range a.consumers {
 			subscription.Consumers = append(subscription.Consumers,
-				backlog.ConsumerSample{ID: fmt.Sprintf("%s#%d", function, i), ConnectedSince: time.Unix(a.connected, 0)})
+				backlog.ConsumerSample{
+					ID: fmt.Sprintf("%s#%d", function, i), ConnectedSince: time.Unix(a.connected, 0), Permits: a.permits,
+				})
 		}
 		entries := a.entries
 		partition.AddedEntries = &entries

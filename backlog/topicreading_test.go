@@ -5,6 +5,7 @@ package backlog_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -111,4 +112,37 @@ func TestPartitionsOfPatternsAreThoseOfTheTopicsThatCount(t *testing.T) {
 	require.Equal(t, 3, r.Partitions)
 	require.InDelta(t, 2, known(t, r.UnreadPartitions), 0, "of both topics, because one of them has a consumer")
 	require.InDelta(t, 6, known(t, r.UnreadMessages), 0)
+}
+
+func TestMessagesOfAFixedDelayThatTheBrokerHasNotReadAreDelayed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*answer)
+		ready  float64
+	}{
+		"while consumers could receive":      {func(*answer) {}, 10},
+		"not while consumers are full":       {func(a *answer) { a.permits = 0 }, 310_000},
+		"not without consumers":              {func(a *answer) { a.consumers = 0 }, 360_000},
+		"not in an answer without consumers": {func(a *answer) { a.slim = true }, 310_000},
+		"not of few":                         {func(a *answer) { a.delayed = 10_000 }, 350_000},
+		"not while a limit keeps them back":  {func(a *answer) { a.throttled = 1 }, 310_000},
+		"more, if those are known":           {func(a *answer) { a.delayed = 359_995 }, 5},
+		"never fewer than are known":         {func(a *answer) { a.unacked = 340_000 }, 310_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			subscription := backlog.NewSubscription(cluster(), function, orders)
+			store.Track("me", subscription)
+			a := answer{
+				published: 360_000, entries: 360_000, backlogEntries: 360_000, delayed: 50_000, unacked: 10, consumers: 2,
+				permits: 990,
+			}
+			store.Record(topic(orders), a.sample())
+			a.at = 10
+			tt.change(&a)
+			store.Record(topic(orders), a.sample())
+			r, err := store.Read(subscription, start().Add(10*time.Second))
+			require.NoError(t, err)
+			require.InDelta(t, tt.ready, known(t, r.Ready), 1e-9)
+		})
+	}
 }

@@ -254,6 +254,10 @@ func (d *statsDecoder) consumer() (consumerAnswer, error) {
 			c.ConnectedSince, err = d.timestamp("connectedSince")
 		case "avgMessagesPerEntry":
 			c.MeanBatch, err = amount(d.integer("avgMessagesPerEntry"))
+		case "availablePermits":
+			var permits number
+			permits, err = d.integer("availablePermits")
+			c.Permits = permits.value
 		case "unackedMessages":
 			c.UnackedMessages, err = amount(d.integer("unackedMessages"))
 		case "metadata":

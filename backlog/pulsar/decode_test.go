@@ -122,7 +122,7 @@ func referenceConsumer(c map[string]any, number func(map[string]any, string) int
 	metadata, _ := c["metadata"].(map[string]any)
 	sample := backlog.ConsumerSample{
 		ID: text(c, "consumerName"), Name: text(c, "consumerName"), MeanBatch: number(c, "avgMessagesPerEntry"),
-		UnackedMessages: number(c, "unackedMessages"),
+		Permits: number(c, "availablePermits"), UnackedMessages: number(c, "unackedMessages"),
 	}
 	if since, err := time.Parse(time.RFC3339, text(c, "connectedSince")); err == nil {
 		sample.ConnectedSince = since

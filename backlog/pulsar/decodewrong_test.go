@@ -123,7 +123,7 @@ func TestDecodeOddNumbers(t *testing.T) {
 				map[string]any{"consumerName": "half", "avgMessagesPerEntry": 20, "metadata": map[string]any{"id": "a/b/c"}},
 				map[string]any{"consumerName": "null", "metadata": nil},
 				map[string]any{
-					"consumerName": "x1y2z", "unackedMessages": 500,
+					"consumerName": "x1y2z", "availablePermits": -490, "unackedMessages": 500,
 					"metadata": map[string]any{
 						"id": "a/b/c", "instance_id": "0", "application": "pulsar-function", "instance_hostname": "c-0",
 						"more": []any{map[string]any{}},
@@ -141,7 +141,7 @@ func TestDecodeOddNumbers(t *testing.T) {
 					{ID: "timeless", Name: "timeless"},
 					{ID: "half", Name: "half", MeanBatch: 20},
 					{ID: "null", Name: "null"},
-					{ID: "a/b/c#0", Name: "x1y2z", Component: "a/b/c", UnackedMessages: 500},
+					{ID: "a/b/c#0", Name: "x1y2z", Component: "a/b/c", Permits: -490, UnackedMessages: 500},
 					{ID: "4711#0", Name: "odd"},
 					{ID: "sink", Name: "sink", Component: "a/b/s"},
 				}

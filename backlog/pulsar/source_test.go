@@ -47,12 +47,12 @@ func TestFetchTopicThatIsNotPartitioned(t *testing.T) {
 				DeliveredMessages: 20,
 				Consumers: []backlog.ConsumerSample{
 					{
-						ID: "public/default/sf2#1", Name: "m0LVv", Component: "public/default/sf2", MeanBatch: 1,
+						ID: "public/default/sf2#1", Name: "m0LVv", Component: "public/default/sf2", MeanBatch: 1, Permits: 990,
 						UnackedMessages: 1,
 						ConnectedSince:  time.Date(2026, 11, 21, 13, 17, 53, 184077298, time.UTC),
 					},
 					{
-						ID: "public/default/sf2#0", Name: "X4JJ9", Component: "public/default/sf2", MeanBatch: 1,
+						ID: "public/default/sf2#0", Name: "X4JJ9", Component: "public/default/sf2", MeanBatch: 1, Permits: 990,
 						ConnectedSince: time.Date(2026, 11, 21, 13, 17, 53, 193813744, time.UTC),
 					},
 				},
