@@ -4,6 +4,7 @@
 package backlog
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -26,20 +27,20 @@ const (
 	maxSlowInterval = 8 * fullInterval
 )
 
-// slowAnswers records that answers with consumers take longer than the timeout, while others may not.
+// slowAnswers records that answers with consumers take longer than the timeout, or are too large, while others may not.
 type slowAnswers struct {
 	// requested is the detail of the last request, and requestedAt its time.
 	requested   Detail
 	requestedAt time.Time
-	// timeouts counts answers with consumers since the last one in time. They are left out until the time in until.
+	// timeouts counts failed answers with consumers since the last good one. They are left out until the time in until.
 	timeouts int
 	until    time.Time
 }
 
-// fail records why the request failed. If an answer without consumers takes too long, all answers do.
+// fail records why the request failed. If an answer without consumers takes too long or is too large, all answers are.
 func (s *slowAnswers) fail(reason error) {
 	switch {
-	case !TimedOut(reason):
+	case !TimedOut(reason) && !errors.Is(reason, ErrTooLarge):
 	case s.requested.Has(Consumers):
 		s.until = s.requestedAt.Add(min(fullInterval<<min(s.timeouts, 8), maxSlowInterval))
 		s.timeouts++

@@ -56,6 +56,8 @@ var (
 	// ErrUnsupported: the requested input can never be read, and the user has to change it: non-persistent topics, invalid
 	// topic names, patterns in a syntax that Go's regexp lacks.
 	ErrUnsupported = errors.New("not supported")
+	// ErrTooLarge: an answer, or a text in it, is larger than what is read. One without consumers may not be.
+	ErrTooLarge = errors.New("too large")
 	// ErrTooManyTopics: the subscription has more topics than its owner may track, see Bounds.
 	ErrTooManyTopics = errors.New("too many topics")
 )

@@ -184,6 +184,16 @@ type incompleteError struct {
 func (e incompleteError) Error() string { return e.text }
 
 func answerFault(a address, u *url.URL, err error) error {
+	f := describeAnswer(a, u, err)
+	var long *http.MaxBytesError
+	if errors.As(err, &long) || errors.Is(err, errKeepsTooMuch) || errors.Is(err, errTokenTooLong) ||
+		errors.Is(err, errTextTooLong) {
+		f.Cause = backlog.ErrTooLarge
+	}
+	return f
+}
+
+func describeAnswer(a address, u *url.URL, err error) *backlog.ReasonError {
 	var partial incompleteError
 	var long *http.MaxBytesError
 	switch {

@@ -9,6 +9,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
@@ -155,6 +156,45 @@ func TestHugeAnswersTakeLittleMemory(t *testing.T) {
 			require.Less(t, grown, tt.most)
 			_, err = source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 			require.NoError(t, err, "the next call is good again")
+		})
+	}
+}
+
+// TestATopicIsReadBesideALongName: any client may give its consumer one.
+func TestATopicIsReadBesideALongName(t *testing.T) {
+	for name, tt := range map[string]struct{ one, other int }{
+		"of another subscription": {5, 400 << 10}, "of the tracked one": {100 << 10, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			broker.on("orders/partitions", answers(notPartitioned))
+			broker.on("orders/stats", func(w http.ResponseWriter, r *http.Request) {
+				consumer := func(size int) string {
+					if r.FormValue("excludeConsumers") == "true" {
+						return ""
+					}
+					return fmt.Sprintf(`,"consumers":[{"consumerName":%q}]`, strings.Repeat("x", size))
+				}
+				answers(fmt.Sprintf(`{"msgInCounter":1,"subscriptions":{%q:{%s%s},"other":{%s%s}}}`, tracked, counters,
+					consumer(tt.one), counters, consumer(tt.other)))(w, r)
+			})
+			broker.on("orders/internalStats", answers(`{"entriesAddedCounter":1}`))
+			source, topic := newSource(t, Config{}, broker), broker.topic("orders")
+			store, err := backlog.NewStore(10*time.Second, time.Minute)
+			require.NoError(t, err)
+			store.Track("me", backlog.NewSubscription(topic.Cluster, tracked, "orders"))
+			now, feed := time.Now(), store.Feed(false)
+			_, err = source.Fetch(t.Context(), topic, feed.NextRequest(topic, now))
+			require.ErrorIs(t, err, backlog.ErrProtocol)
+			store.Fail(topic, err)
+			for range 3 {
+				now = now.Add(10 * time.Second)
+				sample, err := source.Fetch(t.Context(), topic, feed.NextRequest(topic, now))
+				require.NoError(t, err)
+				require.Equal(t, int64(7), sample.Partitions[0].Subscriptions[0].BacklogEntries)
+				sample.At = now
+				store.Record(topic, sample)
+			}
 		})
 	}
 }
