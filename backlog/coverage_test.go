@@ -247,3 +247,48 @@ func TestASubscriptionOnAMissingPartitionGrowsStale(t *testing.T) {
 		require.InDelta(t, 5, least(t, r.Ready), 0)
 	}
 }
+
+func TestANewTopicOfAPatternLosesMessagesWithoutConsumers(t *testing.T) {
+	const in3 = "persistent://public/default/in-3"
+	for name, tt := range map[string]struct {
+		left      int // seconds until in-1 has no consumers
+		since     int // seconds until in-2 is there, without the subscription
+		published int64
+		lost      bool
+	}{
+		"there are none":                                  {0, 0, 3, true},
+		"a client with consumers finds it":                {400, 200, 3, false},
+		"the consumers left before":                       {200, 250, 3, true},
+		"the consumers left before they could have known": {200, 150, 3, true},
+		"the consumers did not follow it":                 {200, 50, 3, false},
+		"it has no messages":                              {200, 250, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			subscription := matching(t, "in-.*")
+			store.Track("me", subscription)
+			const end = 300
+			for at := 0; at <= end; at += 50 {
+				topics := []string{in1, in3}
+				if at >= tt.since {
+					topics = append(topics, in2)
+				}
+				backlog.List(store, namespace(), topics, start().Add(time.Duration(at)*time.Second))
+				consumers := 0
+				if at < tt.left {
+					consumers = 1
+				}
+				store.Record(topic(in1), answer{at: at, published: 10, backlogEntries: 5, consumers: consumers}.sample())
+				store.Record(topic(in2), answer{at: at, published: tt.published, noSubscription: true}.sample())
+				store.Record(topic(in3), answer{at: at, published: 3, noSubscription: true}.sample()) // not followed
+			}
+			r, err := store.Read(subscription, start().Add(end*time.Second))
+			require.NoError(t, err)
+			require.Equal(t, !tt.lost, r.Coverage.Complete())
+			require.Equal(t, tt.lost, r.Coverage.Lacks(backlog.ErrSubscriptionNotFound))
+			if tt.lost {
+				require.ErrorContains(t, r.Coverage.Err(), in2)
+			}
+		})
+	}
+}

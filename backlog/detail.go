@@ -61,6 +61,20 @@ func (s *slowAnswers) bound(detail Detail, failure error, now time.Time) Detail 
 	}
 }
 
+// exactCounts compares the quick counts of a backlog with exact ones.
+type exactCounts struct {
+	// requestedAt is the time of the last request with an exact count, or of the first request.
+	requestedAt time.Time
+	// until is the time until which all counts are exact, since a quick one was contradicted.
+	until time.Time
+}
+
+// wanted reports whether the next count is exact. The comparison waits while requests fail, since it takes longer.
+func (e exactCounts) wanted(failure error, now time.Time) bool {
+	return now.Before(e.until) ||
+		failure == nil && !e.requestedAt.IsZero() && now.Sub(e.requestedAt) >= fullInterval
+}
+
 // nextDetail returns what to request: consumers while there is a backlog, since decisions then depend on them, and for
 // a subscription that has just appeared. Entry counters are another request, so after the first time they are only
 // requested if the answer shows that they are needed; see wantsEntries.
@@ -79,7 +93,7 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 		if state.hasBacklog() || state.hasUnacked() || !state.missing && !state.consumers.known {
 			detail |= Consumers
 		}
-		if state.wantsPrecise() || t.wantsExactCount(state) || state.hasBacklog() && t.mayHaveDrifted(now) {
+		if state.wantsPrecise() || t.wantsExactCount(state) || state.hasBacklog() && t.exact.wanted(t.failure, now) {
 			detail |= Precise
 		}
 	}
@@ -87,13 +101,6 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 		detail |= Age
 	}
 	return t.slow.bound(detail, t.failure, now)
-}
-
-// mayHaveDrifted reports whether quick counts of a backlog were not compared with an exact one for long, or recently
-// differed from it. The comparison waits while requests fail, since an exact count takes longer.
-func (t *topicState) mayHaveDrifted(now time.Time) bool {
-	return now.Before(t.driftedUntil) ||
-		t.failure == nil && !t.exactAskedAt.IsZero() && now.Sub(t.exactAskedAt) >= fullInterval
 }
 
 // wantsAge reports whether to request the oldest message. It does not after a failure: an entry that cannot be read

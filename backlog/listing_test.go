@@ -42,21 +42,6 @@ func TestReadOfAPatternExplainsAnUnknownReading(t *testing.T) {
 	without := answer{at: 1, noSubscription: true}.sample()
 	gone := fmt.Errorf("%w: deleted", backlog.ErrTopicNotFound)
 	list := func(s *backlog.Store, topics ...string) { backlog.List(s, namespace(), topics, start()) }
-	lost := func(at int) backlog.TopicSample {
-		return answer{at: at, published: 3, entries: 3, noSubscription: true}.sample()
-	}
-	consumersLeave := func(s *backlog.Store, lacking ...string) { // after 200 s, of in-1
-		list(s, append(lacking, in1)...)
-		for at := 0; at <= 200; at += 50 {
-			s.Record(topic(in1), answer{
-				at: at, published: 10, entries: 10, backlogEntries: 5, consumers: 1 - at/200,
-			}.sample())
-			for _, name := range lacking {
-				s.Record(topic(name), lost(at))
-			}
-		}
-		backlog.List(s, namespace(), append(lacking, in1), start().Add(200*time.Second))
-	}
 	tests := map[string]struct {
 		prepare func(*backlog.Store)
 		named   []string
@@ -171,41 +156,6 @@ func TestReadOfAPatternExplainsAnUnknownReading(t *testing.T) {
 				s.Record(topic(in2), without)
 			},
 			ready: 5,
-		},
-		"messages on a matched topic without the subscription are lost while there are no consumers": {
-			prepare: func(s *backlog.Store) {
-				list(s, in1, in2)
-				s.Record(topic(in1), good(5))
-				s.Record(topic(in2), lost(1))
-			},
-			ready: 5, missing: backlog.ErrSubscriptionNotFound, text: in2,
-		},
-		"a client with consumers finds it": {
-			prepare: func(s *backlog.Store) {
-				list(s, in1, in2)
-				s.Record(topic(in1), answer{at: 1, published: 10, entries: 10, backlogEntries: 5, consumers: 1}.sample())
-				s.Record(topic(in2), lost(1))
-			},
-			ready: 5,
-		},
-		"one that consumers did not follow wakes none": {
-			prepare: func(s *backlog.Store) { consumersLeave(s, in2) }, after: 200 * time.Second, ready: 5,
-		},
-		"beside it, one that came after the consumers left": {
-			prepare: func(s *backlog.Store) {
-				consumersLeave(s, in2)
-				backlog.List(s, namespace(), []string{in1, in2, in2 + "-2"}, start().Add(201*time.Second))
-				s.Record(topic(in2+"-2"), lost(202))
-			},
-			after: 202 * time.Second, ready: 5, missing: backlog.ErrSubscriptionNotFound, text: in2 + "-2",
-		},
-		"one without messages loses none": {
-			prepare: func(s *backlog.Store) {
-				consumersLeave(s)
-				backlog.List(s, namespace(), []string{in1, in2}, start().Add(201*time.Second))
-				s.Record(topic(in2), answer{at: 202, noSubscription: true}.sample())
-			},
-			after: 202 * time.Second, ready: 5,
 		},
 		"a named topic without the subscription is missing": {
 			prepare: func(s *backlog.Store) {

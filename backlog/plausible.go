@@ -109,7 +109,7 @@ func (f *Feed) CheckSecond(topic Topic, first, second TopicSample) error {
 	}
 	implausible := state.checkPlausible(second)
 	if implausible == nil && !first.Detail.Has(Precise) {
-		state.driftedUntil = second.At.Add(fullInterval)
+		state.exact.until = second.At.Add(fullInterval)
 	}
 	newer := second.At.After(state.answeredAt)
 	if implausible == nil || !newer || len(first.Partitions) == 0 || !state.agree(first, second) {

@@ -23,8 +23,6 @@ type topicState struct {
 	answeredAt     time.Time // last good answer; zero before the first
 	fullAt         time.Time // last one with consumers
 	ageRequestedAt time.Time // last request with the age
-	exactAskedAt   time.Time // last request with an exact count, or the first request
-	driftedUntil   time.Time // quick counts are left out until then, since an exact one contradicted one
 	failure        error     // why the last fetch failed; nil after a good one
 	incomplete     error     // why the last good answer lacks partitions; nil when it has all
 	uncounted      error     // why the last good answer has no counters; nil when it has them
@@ -34,6 +32,7 @@ type topicState struct {
 	// relistRequested is true if a listing was requested since the topic was found missing.
 	relistRequested bool
 	slow            slowAnswers
+	exact           exactCounts
 }
 
 type subscriptionState struct {

@@ -226,8 +226,8 @@ func (f *Feed) NextRequest(topic Topic, now time.Time) Request {
 	}
 	detail := state.nextDetail(now)
 	state.slow.requested, state.slow.requestedAt = detail, now
-	if detail.Has(Precise) || state.exactAskedAt.IsZero() {
-		state.exactAskedAt = now
+	if detail.Has(Precise) || state.exact.requestedAt.IsZero() {
+		state.exact.requestedAt = now
 	}
 	return Request{Detail: detail, Subscriptions: slices.Sorted(maps.Keys(state.subscriptions))}
 }
