@@ -179,8 +179,10 @@ func TestAnotherSubscriptionIsMeasuredAfresh(t *testing.T) {
 	env.answer(700, 11_000)
 	env.reconcile()
 	env.events()
+	require.NotNil(t, env.policy().Status.Signals)
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Subscription.Topics[0] = "public/default/other" })
 	env.reconcile()
+	require.Nil(t, env.policy().Status.Signals, "they are of the other subscription")
 	env.record("persistent://public/default/other", 100, 5)
 	env.reconcile()
 	require.Contains(t, strings.Join(env.events(), "\n"),

@@ -323,6 +323,10 @@ func TestNothingIsSuspendedInVain(t *testing.T) {
 		}
 		_, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 		require.Contains(t, message, "once the backlog is known")
+		env.after(61 * time.Second)
+		env.reconcile()
+		stalled, _ := env.condition(v1alpha1.ConditionStalled)
+		require.Empty(t, stalled, "it ends by itself")
 		require.Equal(t, int64(5), env.maxReplicas())
 	})
 	t.Run("the policy only recommends", func(t *testing.T) {

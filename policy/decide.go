@@ -45,6 +45,9 @@ func Decide(in Input, before State) (Decision, State) {
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
 	decision.Outlook = outlook(in, after, decision.Replicas)
+	if decision.CappedBy == CappedByMax && winner.replicas <= in.Spec.MaxReplicas {
+		decision.CappedBy = "" // it ends a hold
+	}
 	if decision.CappedBy == "" && in.Frozen == nil {
 		decision.CappedBy = winner.cappedBy
 	}

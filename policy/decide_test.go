@@ -97,6 +97,17 @@ func TestDecide(t *testing.T) {
 		"keeps to maxReplicas": {
 			in: input(1, reading(0, 50_000)), state: policy.State{Capacity: learned(100)}, want: 50, cappedBy: "maxReplicas",
 		},
+		"keeps to maxReplicas what was held above it": {
+			in: func() policy.Input {
+				in := input(8, reading(0, 50))
+				in.Spec.MaxReplicas = 5
+				return in
+			}(),
+			state: policy.State{
+				Capacity: learned(100), Arrivals: arrivals(50), Recommendations: []policy.ReplicasAt{{At: noon(), Replicas: 8}},
+			},
+			want: 5, hold: policy.HoldStabilizing,
+		},
 		"keeps to minReplicas": {
 			in: func() policy.Input {
 				in := input(5, reading(0, 50))

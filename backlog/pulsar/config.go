@@ -113,7 +113,8 @@ func New(config Config) (*Source, error) {
 			breaker: newBreaker(),
 			limiter: newLimiter(max(1, config.MaxConnsPerHost/2), config.MaxRequestsPerSecondPerHost, nil),
 		},
-		now: time.Now, readers: readers,
+		lookups: newLimiter(max(1, config.MaxConnsPerHost/4), config.MaxRequestsPerSecondPerHost, nil),
+		now:     time.Now, readers: readers,
 	}, nil
 }
 

@@ -18,7 +18,7 @@ import (
 // broker is an allowed host as any other.
 func (s *Source) Watch(ctx context.Context, partition backlog.Topic, watching func()) (message bool, err error) {
 	at, watched := s.now(), false
-	broker, err := s.client.broker(ctx, partition)
+	broker, err := s.lookup(ctx, partition)
 	if err == nil {
 		message, err = s.readers.Read(ctx, broker, partition.Name, func() {
 			watched = true
@@ -33,6 +33,20 @@ func (s *Source) Watch(ctx context.Context, partition backlog.Topic, watching fu
 		s.client.metrics.refuse(callSubscribe, err)
 	}
 	return message, err
+}
+
+// lookup is broker in the turn of a few for each admin URL. It may wait as long as the watch.
+func (s *Source) lookup(ctx context.Context, partition backlog.Topic) (reader.Broker, error) {
+	a, err := topicAddress(partition)
+	if err != nil {
+		return reader.Broker{}, err
+	}
+	release, err := s.lookups.acquire(ctx, a.base)
+	if err != nil {
+		return reader.Broker{}, noTurnFault(a, a.base, s.lookups, err)
+	}
+	defer release()
+	return s.client.broker(ctx, partition)
 }
 
 // broker looks up the owner of the partition, and the credentials for it.

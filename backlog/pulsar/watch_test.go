@@ -4,8 +4,14 @@
 package pulsar
 
 import (
+	"context"
+	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -15,6 +21,32 @@ import (
 )
 
 const lookupOrders = "/lookup/v2/topic/persistent/public/default/orders"
+
+// When a broker restarts, all watches of its topics end together.
+func TestManyLookupsLeaveTimeForTopics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		way := newNetwork(t)
+		broker := way.broker("broker:8080")
+		source := way.source(Config{MaxConnsPerHost: 4, RequestTimeout: time.Second})
+		ctx, stop := context.WithCancel(t.Context())
+		var watches sync.WaitGroup
+		for i := range 200 {
+			name := fmt.Sprintf("watched-%d", i)
+			broker.on(strings.Replace(lookupOrders, "orders", name, 1), func(w http.ResponseWriter, _ *http.Request) {
+				time.Sleep(100 * time.Millisecond)
+				w.WriteHeader(http.StatusNotFound)
+			})
+			watches.Go(func() { _, _ = source.Watch(ctx, broker.topic(name), func() {}) })
+		}
+		synctest.Wait()
+		begin := time.Now()
+		_, err := source.Fetch(t.Context(), broker.topic("orders"), requestTracked())
+		require.ErrorIs(t, err, backlog.ErrTopicNotFound)
+		require.Less(t, time.Since(begin), 500*time.Millisecond)
+		stop()
+		watches.Wait()
+	})
+}
 
 func TestWatchConnectsToAllowedBrokersOnly(t *testing.T) {
 	closed := "127.0.0.1:1" // nothing listens

@@ -112,7 +112,7 @@ func TestNextSuspension(t *testing.T) {
 		},
 		"nothing while the backlog is unknown": {
 			conflicting: []plan.ConflictingAutoscaler{theirs}, unknown: errors.New("down"),
-			reason: v1alpha1.ReasonConflictingAutoscaler,
+			reason: v1alpha1.ReasonTakingOver,
 		},
 		"nothing while a rollout is paused": {
 			conflicting: []plan.ConflictingAutoscaler{theirs},

@@ -5,6 +5,7 @@ package report_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -268,6 +269,24 @@ func TestWhatAnAutoscalerHasToSet(t *testing.T) {
 			require.Equal(t, plan.Unset{Since: s.o.Now.Add(-test.since), Replicas: *s.o.Target.Replicas}, s.history.Unset(s.o))
 		})
 	}
+}
+
+// The metric is not served while the backlog is unknown, and the HPA asks again at its next sync.
+func TestTheHPAIsNoCauseBeforeItsFirstSyncAfterAnOutage(t *testing.T) {
+	s := begun(t)
+	s.o.Unknown = backlog.ErrUnreachable
+	saying(&s.o, corev1.ConditionFalse, "FailedGetObjectMetric", "the backlog is unknown")
+	s.goOn(time.Minute)
+	require.NotContains(t, s.says(v1alpha1.ConditionReady), "True")
+	s.newEvents()
+	s.o.Unknown = nil
+	for range 2 {
+		s.goOn(10 * time.Second)
+		require.Equal(t, "True/Scaling", s.says(v1alpha1.ConditionReady))
+	}
+	require.NotContains(t, strings.Join(s.newEvents(), "\n"), "Warning")
+	s.goOn(30 * time.Second)
+	require.Equal(t, "False/FailedGetObjectMetric", s.says(v1alpha1.ConditionReady))
 }
 
 // The load needs more than maxReplicas, and not even those run: first the HPA has to scale.

@@ -81,7 +81,7 @@ func kedaScales(o plan.Observed) metav1.Condition {
 		c = No(v1alpha1.ReasonFallback, fmt.Sprintf("KEDA gets no answer from the scaler and holds the replicas (fallback), "+
 			"see the events of ScaledObject %s: %s", live.Name, fallback.Message))
 	case hpa != nil:
-		c = mirrored(o.Policy, c, hpa.Status.Conditions)
+		c = mirrored(o, c, hpa.Status.Conditions)
 	case ready != nil && ready.Status == metav1.ConditionTrue:
 		c.Message = "KEDA has not created its HorizontalPodAutoscaler yet"
 	}

@@ -183,13 +183,13 @@ func scalingActive(o plan.Observed) *metav1.Condition {
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
 		c = kedaScales(o)
 	case o.Autoscaler != nil:
-		c = mirrored(o.Policy, c, o.Autoscaler.Status.Conditions)
+		c = mirrored(o, c, o.Autoscaler.Status.Conditions)
 	}
 	return &c
 }
 
 // mirrored is the condition that a HorizontalPodAutoscaler reports of itself.
-func mirrored(p *v1alpha1.AutoscalingPolicy, c metav1.Condition,
+func mirrored(o plan.Observed, c metav1.Condition,
 	conditions []autoscalingv2.HorizontalPodAutoscalerCondition,
 ) metav1.Condition {
 	for _, theirs := range conditions {
@@ -198,19 +198,30 @@ func mirrored(p *v1alpha1.AutoscalingPolicy, c metav1.Condition,
 		case theirs.Reason == reasonScalingDisabled:
 			// The HPA is disabled at zero replicas. There are some now, so it has not synced since.
 			c = Yes(v1alpha1.ReasonScaling, "replicas woke from zero; the HorizontalPodAutoscaler resumes at its next sync")
+		case theirs.Reason == reasonFailedMetric && knownAgain(o):
+			c = Yes(v1alpha1.ReasonScaling, "the backlog is known; the HorizontalPodAutoscaler resumes at its next sync")
 		default:
 			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason,
 				v1alpha1.ReasonScaling), theirs.Message
 			if theirs.Reason == reasonAmbiguousSelector {
-				c.Message = ambiguousSelectorMessage(p, theirs.Message)
+				c.Message = ambiguousSelectorMessage(o.Policy, theirs.Message)
 			}
 		}
 	}
 	return c
 }
 
+// knownAgain reports whether the backlog became known so lately that the HorizontalPodAutoscaler has not synced since.
+func knownAgain(o plan.Observed) bool {
+	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionBacklogKnown)
+	return o.Reading != nil && last != nil &&
+		(last.Status != metav1.ConditionTrue || o.Now.Sub(last.LastTransitionTime.Time) < plan.SlowAfter)
+}
+
 // Reasons of a HorizontalPodAutoscaler.
 const (
+	// reasonFailedMetric: it got no metric. None is served while the backlog is unknown.
+	reasonFailedMetric = "FailedGetObjectMetric"
 	// reasonScalingDisabled: its target is at zero.
 	reasonScalingDisabled = "ScalingDisabled"
 	// reasonAmbiguousSelector: another one selects the same pods, which stops both.

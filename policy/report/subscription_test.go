@@ -55,6 +55,17 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 			want:    "False/SubscriptionShared",
 			message: "is consumed by the function public/default/crop too",
 		},
+		"another function consumes beside that of a worker": {
+			change: func(o *plan.Observed) {
+				o.Reading.Components = []string{"public/default/crop", "public/default/resize"}
+				o.Target.Ref.Kind = "StatefulSet"
+			},
+			want: "False/SubscriptionShared", message: "give each a subName (sourceSubscriptionName of a sink) of its own",
+		},
+		"another type than the function of a worker promises": {
+			change: func(o *plan.Observed) { o.Reading.Type, o.Target.Ref.Kind = backlog.Shared, "StatefulSet" },
+			want:   "False/SubscriptionTypeDiffers", message: "give the target a subName",
+		},
 		"another type than the policy names": {
 			change: func(o *plan.Observed) { named(o); o.Reading.Type = backlog.Shared }, want: "False/SubscriptionTypeDiffers",
 			message: "spec.subscription promises subscription \"public/default/resize\" of type Failover and the broker reports " +
