@@ -240,6 +240,7 @@ func TestACrashAnywhereLosesNothing(t *testing.T) {
 	for _, arrived := range []bool{false, true} {
 		for at, ended := 1, true; ended; at++ {
 			t.Run(fmt.Sprintf("write %d, arrived %t", at, arrived), func(t *testing.T) {
+				ended = false
 				env := takingOver(t, foreignAutoscalers()...)
 				env.reconcile()
 				env.crashAt, env.arrives = at, arrived
