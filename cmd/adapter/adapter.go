@@ -50,7 +50,7 @@ func newAdapter(ctx context.Context, o *Options, registry program.Registry) (*ad
 		return nil, err
 	}
 	a := &adapter{fence: kube.NewFence(lease, o.LeaseDuration)}
-	if a.manager, err = o.Kube.NewManager(lease, o.managerOptions(lease), a.fence); err != nil {
+	if a.manager, err = o.Kube.NewManager(ctx, lease, o.managerOptions(lease), a.fence); err != nil {
 		return nil, err
 	}
 	a.registerMetrics(registry)

@@ -57,7 +57,7 @@ func newScaler(ctx context.Context, o *Options, logger *slog.Logger, registry pr
 	if err != nil {
 		return nil, err
 	}
-	if s.manager, err = o.Kube.NewManager(lease, ctrl.Options{}, nil); err != nil {
+	if s.manager, err = o.Kube.NewManager(ctx, lease, ctrl.Options{}, nil); err != nil {
 		return nil, err
 	}
 	if err := s.wire(ctx, store, lease); err != nil {

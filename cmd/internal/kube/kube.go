@@ -96,8 +96,10 @@ func (o *Options) RESTConfig() (*rest.Config, error) {
 }
 
 // NewManager returns a manager with our kinds and caches. Its own servers for metrics and probes are off: the programs
-// have both. The fence may be nil, in a program that writes nothing.
-func (o *Options) NewManager(lease types.NamespacedName, options ctrl.Options, fence *Fence) (ctrl.Manager, error) {
+// have both. The fence may be nil, in a program that writes nothing. WatchNamespaces are then those that may be read.
+func (o *Options) NewManager(ctx context.Context, lease types.NamespacedName, options ctrl.Options, fence *Fence) (
+	ctrl.Manager, error,
+) {
 	config, err := o.RESTConfig()
 	if err != nil {
 		return nil, err
@@ -108,11 +110,18 @@ func (o *Options) NewManager(lease types.NamespacedName, options ctrl.Options, f
 	if options.Scheme, err = informer.Scheme(); err != nil {
 		return nil, err
 	}
+	left, err := o.leaveOut(ctx, config)
+	if err != nil {
+		return nil, err
+	}
 	options.Cache, options.NewCache = informer.CacheOptions(lease, o.WatchNamespaces), informer.NewCache
 	options.Metrics.BindAddress, options.HealthProbeBindAddress = "0", "0"
 	manager, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
+	}
+	if err := manager.Add(left); err != nil {
+		return nil, fmt.Errorf("adding the watch of namespaces: %w", err)
 	}
 	return manager, nil
 }
