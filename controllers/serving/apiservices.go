@@ -12,6 +12,7 @@ import (
 	"reflect"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,7 +49,11 @@ type registrar struct {
 	client client.Client
 	// holder is the other server of a group, as last logged.
 	holder map[string]string
+	// stays is why an APIService could not be deleted, as last logged.
+	stays string
 }
+
+const externalMetrics = "external.metrics.k8s.io"
 
 func newRegistrar(config APIServices, direct client.Client) *registrar {
 	return &registrar{config: config, client: direct, holder: map[string]string{}}
@@ -59,7 +64,7 @@ func newRegistrar(config APIServices, direct client.Client) *registrar {
 func (r *registrar) groups() map[string]map[string]int64 {
 	groups := map[string]map[string]int64{"custom.metrics.k8s.io": {"v1beta2": 200, "v1beta1": 100}}
 	if r.config.External {
-		groups["external.metrics.k8s.io"] = map[string]int64{"v1beta1": 100}
+		groups[externalMetrics] = map[string]int64{"v1beta1": 100}
 	}
 	return groups
 }
@@ -77,6 +82,12 @@ func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[st
 	owner, err := ownerOf(ctx, r.client, r.config.Owner)
 	if err != nil {
 		return err
+	}
+	if err := r.withdraw(ctx, logger, owner); err == nil {
+		r.stays = ""
+	} else if err.Error() != r.stays { // no reason to stop, which would keep the certificate from being renewed
+		r.stays = err.Error()
+		logger.Error(err, "an API group without a server stays: no namespace can be deleted")
 	}
 	for group, versions := range r.groups() {
 		found, err := r.read(ctx, group, versions)
@@ -101,6 +112,29 @@ func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[st
 			}
 		}
 	}
+	return nil
+}
+
+// withdraw deletes the APIService of a group that is no longer served, if it is still ours and the adapter wrote it.
+func (r *registrar) withdraw(ctx context.Context, logger logr.Logger, owner []metav1.OwnerReference) error {
+	if r.config.External || len(owner) == 0 {
+		return nil
+	}
+	name := "v1beta1." + externalMetrics
+	found, err := r.read(ctx, externalMetrics, map[string]int64{"v1beta1": 0})
+	if err != nil {
+		return err
+	}
+	service := found[name]
+	if service == nil || r.holderOf(service) != "" || !owned(service, owner) {
+		return nil
+	}
+	// One that another server takes over keeps its UID.
+	asRead := client.Preconditions{UID: new(service.GetUID()), ResourceVersion: new(service.GetResourceVersion())}
+	if err := r.client.Delete(ctx, service, asRead); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting APIService %s: %w; the adapter needs deploy/rbac/certificate.yaml", name, err)
+	}
+	logger.Info("deleted the APIService of a group that is no longer served", "apiService", name)
 	return nil
 }
 

@@ -31,9 +31,10 @@ import (
 // bench is a keeper on a fake API server with injected failures.
 type bench struct {
 	*keeper
-	applied    int
-	ready      error
-	applyFails error
+	applied     int
+	ready       error
+	applyFails  error
+	deleteFails error
 }
 
 func newBench(t *testing.T, objects ...client.Object) *bench {
@@ -55,6 +56,14 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 			}
 			b.applied++
 			return under.Apply(ctx, object, options...)
+		},
+		Delete: func(ctx context.Context, under client.WithWatch, object client.Object,
+			options ...client.DeleteOption,
+		) error {
+			if b.deleteFails != nil {
+				return b.deleteFails
+			}
+			return under.Delete(ctx, object, options...)
 		},
 	}).Build()
 	b.keeper = newKeeper(Config{
@@ -213,6 +222,43 @@ func TestAnotherServerKeepsItsAPIServices(t *testing.T) {
 	b.look(t, start())
 	require.NotNil(t, b.apiService(t, "v1beta1"))
 	require.NotNil(t, b.apiService(t, "v1beta2"))
+}
+
+// TestAnAPIGroupThatIsNoLongerServedIsWithdrawn: while it has no server, no namespace can be deleted.
+func TestAnAPIGroupThatIsNoLongerServedIsWithdrawn(t *testing.T) {
+	name := client.ObjectKey{Name: "v1beta1.external.metrics.k8s.io"}
+	for title, c := range map[string]struct {
+		change      func(service *unstructured.Unstructured)
+		deleteFails error
+		stays       bool
+	}{
+		"ours":      {func(*unstructured.Unstructured) {}, nil, false},
+		"forbidden": {func(*unstructured.Unstructured) {}, errors.New("forbidden"), true},
+		"of another server": {func(service *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(service.Object, "keda-operator-metrics-apiserver", "spec", "service", "name")
+		}, nil, true},
+		"written by a user": {func(service *unstructured.Unstructured) { service.SetOwnerReferences(nil) }, nil, true},
+	} {
+		t.Run(title, func(t *testing.T) {
+			b := newBench(t, owner())
+			config := apiServices()
+			config.External = true
+			b.clients = newRegistrar(config, b.client)
+			for range 3 {
+				b.look(t, start())
+			}
+			service := newAPIService("")
+			require.NoError(t, b.client.Get(t.Context(), name, service))
+			c.change(service)
+			require.NoError(t, b.client.Update(t.Context(), service))
+
+			b.clients, b.deleteFails, b.published = newRegistrar(apiServices(), b.client), c.deleteFails, nil
+			b.look(t, start())
+			require.NotNil(t, b.published, "the certificate is renewed in any case")
+			require.Equal(t, c.stays, b.client.Get(t.Context(), name, service) == nil)
+			require.NotNil(t, b.apiService(t, "v1beta1"))
+		})
+	}
 }
 
 // TestWhatIsStillOursKeepsItsAuthorities: with an old bundle it would have no server, which keeps namespaces from being

@@ -93,7 +93,7 @@ func TestTheAdapterMayDoThisAndNoMore(t *testing.T) {
 		"autoscaling/horizontalpodautoscalers":              {"get", "list", "watch", "create", "patch", "delete"},
 		"keda.sh/scaledobjects":                             {"get", "list", "watch", "delete", "create", "patch", "patch"},
 		"autoscaling.k8s.io/verticalpodautoscalers":         {"get", "list", "watch"},
-		"apiregistration.k8s.io/apiservices":                {"create", "patch", "get", "list", "watch"},
+		"apiregistration.k8s.io/apiservices":                {"create", "patch", "delete", "get", "list", "watch"},
 		"rbac.authorization.k8s.io/clusterroles":            {"get"},
 		"configmaps":                                        {"get"},
 		"secrets":                                           {"get"},
@@ -121,7 +121,7 @@ func TestTheCertificatesRightsAreByName(t *testing.T) {
 	for _, role := range where[*rbacv1.Role](t, isCertificates) {
 		rules = append(rules, role.Rules...)
 	}
-	require.Len(t, rules, 3)
+	require.Len(t, rules, 4)
 	for _, rule := range rules {
 		require.NotEmpty(t, rule.ResourceNames, rule.Resources)
 	}
