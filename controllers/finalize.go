@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -28,6 +30,9 @@ var errOursStays = errors.New(
 func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
 	memory := r.memories.of(p, r.config.Clock())
 	r.interest.follow(client.ObjectKeyFromObject(p), nil)
+	if p.Status.TakenOver != nil && r.applier.suspender.namespaceEnds(ctx, p) {
+		return resultGone, r.removeFinalizer(ctx, p) // at once: the right to do so may go with the namespace
+	}
 	now := r.config.Clock()
 	if !memory.cleanedUpAt.IsZero() {
 		if now.Sub(memory.cleanedUpAt) < soon {
@@ -61,6 +66,15 @@ func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.Autoscaling
 		return resultRestoring, nil
 	}
 	return resultGone, r.removeFinalizer(ctx, p)
+}
+
+// namespaceEnds reports whether the namespace of the policy is being deleted, with all that was suspended. Only a create
+// tells, here a dry run, which creates nothing: namespaces themselves may not be read.
+func (s suspender) namespaceEnds(ctx context.Context, p *v1alpha1.AutoscalingPolicy) bool {
+	probe := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, GenerateName: "pap-probe-"},
+	}
+	return isTerminating(s.client.Create(ctx, probe, client.DryRunAll, client.FieldOwner(plan.FieldManager)))
 }
 
 // restoreDeleted reports whether everything that a deleted policy suspended is restored.

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
@@ -38,15 +39,19 @@ func TestAPolicyGoesWithItsNamespace(t *testing.T) {
 }
 
 func TestWhatWasSuspendedGoesWithItsNamespace(t *testing.T) {
-	env := takingOver(t, foreignAutoscalers()...)
-	env.reconcile()
-	env.until("our autoscaler", env.scaling)
-	env.events()
-	env.createFails = terminating()
-	require.NoError(t, env.client.Delete(t.Context(), fixture.Policy()))
-	for range 3 {
-		env.pass()
+	for name, objects := range map[string][]client.Object{
+		"other autoscalers": foreignAutoscalers(), "maxReplicas alone": {meshAutoscaler()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := takingOver(t, objects...)
+			env.reconcile()
+			env.until("our autoscaler", env.scaling)
+			env.events()
+			env.createFails = terminating()
+			require.NoError(t, env.client.Delete(t.Context(), fixture.Policy()))
+			env.pass()
+			require.True(t, env.gone(), "a RoleBinding of the namespace goes too: soon the finalizer cannot be removed")
+			require.Empty(t, env.events(), "nothing is to be restored by hand")
+		})
 	}
-	require.True(t, env.gone())
-	require.Empty(t, env.events(), "nothing is to be restored by hand")
 }
