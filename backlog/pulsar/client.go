@@ -34,6 +34,8 @@ type client struct {
 	budget         budget
 	decoding       *atomic.Int64
 	decoders       decoders
+	// lookups bounds those of watches, which all begin again when a broker restarts: topics are requested beside them.
+	lookups *limiter
 }
 
 // decodeFunc decodes one good answer. answerFault converts its errors to faults.

@@ -107,14 +107,14 @@ func New(config Config) (*Source, error) {
 			budget:         newBudget(),
 			decoding:       decoding,
 			decoders:       newDecoders(),
+			lookups:        newLimiter(max(1, config.MaxConnsPerHost/4), config.MaxRequestsPerSecondPerHost, nil),
 		},
 		counts: backlog.NewCache[backlog.Topic, int](partitionsTTL, maxCounts),
 		ages: chain{
 			breaker: newBreaker(),
 			limiter: newLimiter(max(1, config.MaxConnsPerHost/2), config.MaxRequestsPerSecondPerHost, nil),
 		},
-		lookups: newLimiter(max(1, config.MaxConnsPerHost/4), config.MaxRequestsPerSecondPerHost, nil),
-		now:     time.Now, readers: readers,
+		now: time.Now, readers: readers,
 	}, nil
 }
 

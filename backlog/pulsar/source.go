@@ -25,9 +25,7 @@ type Source struct {
 	// hangs, each such call holds a connection until its timeout. They may use half of the connections, and after some
 	// failures one probe at a time, as for hosts. A fetch without its age has everything else.
 	ages chain
-	// lookups bounds those of watches, which all begin again when a broker restarts: topics are requested beside them.
-	lookups *limiter
-	now     func() time.Time
+	now  func() time.Time
 	// readers are for Watch.
 	readers *reader.Readers
 }

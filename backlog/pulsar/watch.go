@@ -18,7 +18,7 @@ import (
 // broker is an allowed host as any other.
 func (s *Source) Watch(ctx context.Context, partition backlog.Topic, watching func()) (message bool, err error) {
 	at, watched := s.now(), false
-	broker, err := s.lookup(ctx, partition)
+	broker, err := s.client.broker(ctx, partition)
 	if err == nil {
 		message, err = s.readers.Read(ctx, broker, partition.Name, func() {
 			watched = true
@@ -35,26 +35,17 @@ func (s *Source) Watch(ctx context.Context, partition backlog.Topic, watching fu
 	return message, err
 }
 
-// lookup is broker in the turn of a few for each admin URL. It may wait as long as the watch.
-func (s *Source) lookup(ctx context.Context, partition backlog.Topic) (reader.Broker, error) {
-	a, err := topicAddress(partition)
-	if err != nil {
-		return reader.Broker{}, err
-	}
-	release, err := s.lookups.acquire(ctx, a.base)
-	if err != nil {
-		return reader.Broker{}, noTurnFault(a, a.base, s.lookups, err)
-	}
-	defer release()
-	return s.client.broker(ctx, partition)
-}
-
-// broker looks up the owner of the partition, and the credentials for it.
+// broker looks up the owner of the partition, and the credentials for it. It may wait as long as the watch.
 func (c *client) broker(ctx context.Context, partition backlog.Topic) (reader.Broker, error) {
 	a, err := topicAddress(partition)
 	if err != nil {
 		return reader.Broker{}, err
 	}
+	release, err := c.lookups.acquire(ctx, a.base)
+	if err != nil {
+		return reader.Broker{}, noTurnFault(a, a.base, c.lookups, err)
+	}
+	defer release()
 	a.path, a.owner = strings.Replace(a.path, "/admin/v2/", "/lookup/v2/topic/", 1), ""
 	var plain, secure string
 	err = c.get(ctx, a, callLookup, "", func(r io.Reader) (err error) {
