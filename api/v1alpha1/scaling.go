@@ -33,9 +33,9 @@ type ScalingSpec struct {
 	// 16. Of schedules that overlap, the largest minReplicas and the smallest maxReplicas hold, and maxReplicas takes
 	// precedence. Those that are active are in status.limits. Default: none.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.name == one.name))",message="schedules must not have the same name twice"
 	Schedules []Schedule `json:"schedules,omitempty"`
 
 	// latencyObjective is how long a message may take from its publication until a replica has processed it: a duration

@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 func TestReplicasHaveBounds(t *testing.T) {
@@ -65,7 +69,38 @@ func TestSchedulesNarrowTheBoundsOfReplicas(t *testing.T) {
 		"a zone with a space":        {with(fields{"timeZone": "Europe Berlin"}), zone},
 		"an upper case name":         {with(fields{"name": "Day"}), "name must be lower case letters, digits and hyphens"},
 		"no name":                    {with(fields{"name": nil}), "name: Required value"},
+		"the same name twice": {
+			functionPolicy(fields{"schedules": []any{nightly("night", 1), nightly("night", 2)}}),
+			"schedules must not have the same name twice",
+		},
 	})
+}
+
+// nightly is a schedule that lowers maxReplicas.
+func nightly(name string, maxReplicas int64) fields {
+	return fields{"name": name, "start": "0 22 * * *", "end": "0 6 * * *", "maxReplicas": maxReplicas}
+}
+
+// TestAnApplyReplacesAllSchedules as that of a set does, which compares lists as a whole.
+func TestAnApplyReplacesAllSchedules(t *testing.T) {
+	onControlPlane(t)
+	const name = "schedules"
+	apply := func() {
+		object := manifest(name, functionPolicy(fields{"schedules": []any{nightly("night", 1)}}))
+		require.NoError(t, people.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object),
+			client.FieldOwner("set"), client.ForceOwnership))
+	}
+	object := create(t, name, functionPolicy(nil))
+	apply()
+	require.NoError(t, people.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	both := []any{nightly("night", 1), nightly("added", 2)}
+	require.NoError(t, unstructured.SetNestedSlice(object.Object, both, "spec", "schedules"))
+	require.NoError(t, people.Update(t.Context(), object, client.FieldOwner("user")))
+	apply()
+	require.NoError(t, people.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	schedules, _, err := unstructured.NestedSlice(object.Object, "spec", "schedules")
+	require.NoError(t, err)
+	require.Len(t, schedules, 1)
 }
 
 // TestLatencyObjectiveIsADurationWithinADay in a policy and in a set's template: each mistake has one message, the fix.
