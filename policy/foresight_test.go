@@ -162,3 +162,22 @@ func TestAForeseenPulseNeedsLessHeadroom(t *testing.T) {
 	require.EqualValues(t, 2, needed)
 	require.Greater(t, without.log[len(without.log)-1].decision.Replicas, needed)
 }
+
+func TestAPulseThatEndsWhileATopicIsUnknownIsNotStretched(t *testing.T) {
+	p := pulsing(tenMinutes, 10)
+	p.change = func(second int, in *policy.Input) {
+		if second < 6*tenMinutes+20 || second > 6*tenMinutes+300 {
+			return
+		}
+		in.Reading.Coverage = backlog.Coverage{Topics: 2, Known: 1, Missing: nil}
+		in.Reading.PublishRate = backlog.AtLeast(0, backlog.ErrNoData)
+		in.Reading.LatestPublishRate = in.Reading.PublishRate
+	}
+	p.run(12*tenMinutes - 10)
+	for _, one := range p.log {
+		if next := one.decision.Next; next != nil {
+			require.Greater(t, next.PerSecond, 300.0, "%d s", one.second)
+		}
+	}
+	require.NotNil(t, p.log[len(p.log)-1].decision.Next)
+}
