@@ -21,6 +21,8 @@ type Next struct {
 	Foreseen, Of int32
 	// tolerance is how much earlier or later it counts as foreseen.
 	tolerance time.Duration
+	// largest is the number of messages of the largest pulse of the last period.
+	largest float64
 }
 
 const (
@@ -46,11 +48,13 @@ func (p Pulses) Next(now time.Time) (Next, bool) {
 	return next, regular && now.Sub(next.Begin) < period
 }
 
-// next does so whatever the time is. It prefers the least number of different pulses.
+// next does so whatever the time is. It prefers all pulses to the large ones, and the least number of different ones.
 func (p Pulses) next() (next Next, period time.Duration, regular bool) {
-	for kinds := 1; kinds <= mostKinds; kinds++ {
-		if next, period, regular = p.after(kinds); regular {
-			return next, period, true
+	for _, pulses := range []Pulses{p, p.large()} {
+		for kinds := 1; kinds <= mostKinds; kinds++ {
+			if next, period, regular = pulses.after(kinds); regular {
+				return next, period, true
+			}
 		}
 	}
 	return Next{}, 0, false
@@ -101,6 +105,9 @@ func (p Pulses) expect(next *Next, kinds int, period time.Duration) {
 	}
 	next.Begin = p.Past[first].Begin.Add(begin / time.Duration(count))
 	next.PerSecond = p.Base + messages/max(count, seconds)
+	for _, one := range p.Past[first:] {
+		next.largest = max(next.largest, one.Messages)
+	}
 }
 
 // scored compares the beginning of a pulse with what was expected.

@@ -3,7 +3,10 @@
 
 package forecast
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Rate is an arrival rate in messages per second, over a window that ended at a time.
 type Rate struct {
@@ -41,7 +44,7 @@ const (
 	baseTime = 2 * time.Minute
 	// longestWindow: the beginning of a pulse within a longer window is unknown.
 	longestWindow = time.Minute
-	// smallPulse is the share of the largest pulse's messages below which one is noise.
+	// smallPulse is the share of another pulse's messages below which one is noise.
 	smallPulse = 0.05
 	// joined is how soon after its end a pulse continues: polls that miss messages look like an end.
 	joined = 20 * time.Second
@@ -123,15 +126,26 @@ func (p Pulses) continued(rate Rate, extra float64) Pulses {
 	return p
 }
 
-// withoutNoise forgets the last pulse if it is far smaller than another one. The record keeps that it was not expected.
+// withoutNoise forgets the last pulse if it is far smaller than those that are expected; if none are, it may be the first
+// of smaller ones. The record keeps that it was not expected.
 func (p Pulses) withoutNoise() Pulses {
 	last := len(p.Past) - 1
-	for _, one := range p.Past[:last] {
-		if p.Past[last].Messages < smallPulse*one.Messages {
-			p.Past = p.Past[:last]
-			break
-		}
+	before := Pulses{Past: p.Past[:last]}
+	if next, expected := before.Next(p.Past[last].Begin); expected && p.Past[last].Messages < smallPulse*next.largest {
+		p.Past = before.Past
 	}
+	return p
+}
+
+// large leaves out pulses that are far smaller than another one. One that runs may grow.
+func (p Pulses) large() Pulses {
+	var largest float64
+	for _, one := range p.Past {
+		largest = max(largest, one.Messages)
+	}
+	p.Past = slices.DeleteFunc(slices.Clone(p.Past), func(one Pulse) bool {
+		return one.Seconds > 0 && one.Messages < smallPulse*largest
+	})
 	return p
 }
 

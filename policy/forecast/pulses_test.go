@@ -207,3 +207,44 @@ func TestALongRecordReplacesHeadroom(t *testing.T) {
 		require.InDelta(t, want, next.Weight(), 0.01, "after %d", count)
 	}
 }
+
+func TestALargePulseOfOnceDoesNotEndTheForecast(t *testing.T) {
+	pulses := append(train(10, 300), pulse{begin: 63 + 10*300, length: 3600, rate: 500})
+	for i := range 20 {
+		pulses = append(pulses, pulse{begin: 63 + 23*300 + float64(i)*300, length: 40, rate: 200})
+	}
+	for count := 6; count <= 20; count++ { // each of them, as long as the large one is among those that are remembered
+		now := 63 + float64(22+count)*300 + 60
+		next, expected := learned(pulses, now).Next(at(now))
+		require.True(t, expected, "after %d", count)
+		require.WithinDuration(t, at(now-60+300), next.Begin, time.Second)
+	}
+}
+
+func TestNoiseBetweenTheFirstPulsesDoesNotHideThem(t *testing.T) {
+	for name, each := range map[string]int{"after each": 1, "after each third": 3} {
+		t.Run(name, func(t *testing.T) {
+			pulses := train(12, 300)
+			for i := 0; i < 12; i += each {
+				pulses = append(pulses, pulse{begin: pulses[i].begin + 97 + 10*float64(i%5), length: 20, rate: 18})
+			}
+			for count := 4; count < 12; count++ {
+				now := 63 + float64(count-1)*300 + 200
+				next, expected := learned(pulses, now).Next(at(now))
+				require.True(t, expected, "after %d", count)
+				require.WithinDuration(t, at(63+float64(count)*300), next.Begin, time.Second)
+			}
+		})
+	}
+}
+
+func TestSmallPulsesAreExpectedOnceLargeOnesEnded(t *testing.T) {
+	pulses := train(30, 300)
+	for i := range 15 {
+		pulses[i].rate = 10_000
+	}
+	now := 63.0 + 29*300 + 60
+	next, expected := learned(pulses, now).Next(at(now))
+	require.True(t, expected)
+	require.InEpsilon(t, 200, next.PerSecond, 0.05)
+}
