@@ -30,10 +30,11 @@ const (
 	mostKinds, mostIntervals = 3, 4
 	// meanOf is the number of earlier pulses that the time and the size of the next one is the mean of.
 	meanOf = 3
-	// Intervals are regular if they differ from their mean by at most this share of the time between two pulses, or by
-	// leastTolerance.
+	// Intervals are regular if they differ from their mean by at most this share of the time between two pulses, from
+	// leastTolerance to mostTolerance: replicas are there that much earlier, and stay that much longer.
 	toleranceShare = 0.1
 	leastTolerance = 15 * time.Second
+	mostTolerance  = 3 * time.Minute
 	// shortestPeriod between two pulses: more frequent ones are noise.
 	shortestPeriod = time.Minute
 	// leastSpread is half of a poll.
@@ -74,7 +75,8 @@ func (p Pulses) after(kinds int) (next Next, period time.Duration, regular bool)
 	for _, one := range intervals[:used] {
 		period += one / time.Duration(used)
 	}
-	next.tolerance = max(leastTolerance, time.Duration(toleranceShare*float64(period)/float64(kinds)))
+	share := time.Duration(toleranceShare * float64(period) / float64(kinds))
+	next.tolerance = min(mostTolerance, max(leastTolerance, share))
 	for i, one := range intervals {
 		off := (one - period).Abs()
 		if off > next.tolerance {

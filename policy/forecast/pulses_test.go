@@ -248,3 +248,23 @@ func TestSmallPulsesAreExpectedOnceLargeOnesEnded(t *testing.T) {
 	require.True(t, expected)
 	require.InEpsilon(t, 200, next.PerSecond, 0.05)
 }
+
+func TestADayWithLargeJitterIsNotExpected(t *testing.T) {
+	for name, test := range map[string]struct {
+		minutes  []float64
+		expected bool
+	}{
+		"a minute":       {[]float64{0, 1, 0, 1}, true},
+		"up to 90 of it": {[]float64{0, 90, 30, 60}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pulses := train(4, 24*3600)
+			for i := range pulses {
+				pulses[i].begin += 60 * test.minutes[i]
+			}
+			now := pulses[3].begin + 60
+			_, expected := learned(pulses, now).Next(at(now))
+			require.Equal(t, test.expected, expected)
+		})
+	}
+}
