@@ -44,6 +44,8 @@ type testEnv struct {
 	writes []string
 	// applyFails is the error of applies; nil for none.
 	applyFails error
+	// applied is the generation of policies that are applied.
+	applied int64
 }
 
 func newTestEnv(t *testing.T, objects ...client.Object) *testEnv {
@@ -86,7 +88,11 @@ func (env *testEnv) counting() interceptor.Funcs {
 			if env.applyFails != nil {
 				return env.applyFails
 			}
-			return under.Apply(ctx, obj, opts...)
+			err := under.Apply(ctx, obj, opts...)
+			if planned, isPolicy := obj.(*set.PolicyApplyConfiguration); isPolicy { // the fake one counts no generations
+				planned.WithGeneration(env.applied)
+			}
+			return err
 		},
 		Delete: func(ctx context.Context, under client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			add("delete " + obj.GetName())

@@ -107,10 +107,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 	}
 	var done set.Actions
 	done, outcome.Failed = r.write(ctx, actions, outcome, memory)
-	for i := range outcome.Observed.Matched {
-		object := &outcome.Observed.Matched[i]
-		object.Refused = memory.refused[object.PolicyName].reason
-	}
+	answered(outcome.Observed.Matched, done, memory)
 	wait, err := r.report(ctx, outcome, memory)
 	r.record(policySet, policyEvents(done))
 	if err := errors.Join(outcome.Failed, err); err != nil {
@@ -120,6 +117,23 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 		return resultViolated, wait, nil //nolint:nilerr // a violation is a result
 	}
 	return resultReconciled, wait, nil
+}
+
+// answered adds what the API server answered: why it refused a policy, and the generation of one that was applied. The
+// status that was read is of the spec before.
+func answered(matched []set.MatchedObject, done set.Actions, memory *setMemory) {
+	generations := map[string]*int64{}
+	for _, planned := range done.Apply {
+		generations[*planned.Policy.Name] = planned.Policy.Generation
+	}
+	for i := range matched {
+		object := &matched[i]
+		object.Refused = memory.refused[object.PolicyName].reason
+		if generation := generations[object.PolicyName]; generation != nil && object.Live != nil {
+			object.Live = new(*object.Live) // the cache has this one
+			object.Live.Generation = *generation
+		}
+	}
 }
 
 // write deletes and applies policies, and remembers refused ones. It returns what was done.

@@ -167,6 +167,23 @@ func TestPoliciesFollowTheTemplate(t *testing.T) {
 	require.Equal(t, "False/NothingMatches", status)
 }
 
+func TestASetIsNotReadyBeforeItsPoliciesJudgeANewTemplate(t *testing.T) {
+	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"))
+	env.reconcile("media")
+	name := policyOf("media", "resize")
+	env.setReady(name, metav1.ConditionTrue, "Scaling", "")
+	env.reconcile("media")
+	ready, _ := env.condition("media", v1alpha1.ConditionReady)
+	require.Equal(t, "True/AllReady", ready)
+
+	env.applied = 2
+	env.editSet("media", func(set *v1alpha1.AutoscalingPolicySet) { set.Spec.Template.Spec.MaxReplicas = 7 })
+	writes, _ := env.reconcile("media")
+	require.Equal(t, []string{"apply", "patch status"}, writes)
+	ready, _ = env.condition("media", v1alpha1.ConditionReady)
+	require.Equal(t, "Unknown/Pending", ready)
+}
+
 func TestPrecedence(t *testing.T) {
 	env := newTestEnv(t, labelled("resize"), labelled("crop"), fixture.PolicySet("media"))
 	env.reconcile("media")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -157,10 +158,11 @@ func selectionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	}}
 }
 
-// readiness is the part of a policy's status that the set's status repeats: status, reason and message.
-func readiness(p *v1alpha1.AutoscalingPolicy) [3]string {
+// readiness is what the set's status tells of a policy's: status, reason and message, and of which spec they are.
+func readiness(p *v1alpha1.AutoscalingPolicy) [4]string {
+	observed := strconv.FormatInt(p.Status.ObservedGeneration, 10)
 	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); c != nil {
-		return [3]string{string(c.Status), c.Reason, c.Message}
+		return [4]string{string(c.Status), c.Reason, c.Message, observed}
 	}
-	return [3]string{}
+	return [4]string{3: observed}
 }

@@ -50,6 +50,9 @@ func TestPolicyEventsEnqueueTheirSet(t *testing.T) {
 		"at once when its labels are gone":     {func(p *v1alpha1.AutoscalingPolicy) { p.Labels = nil }, 1, 1},
 		"at once when a user takes it over":    {func(p *v1alpha1.AutoscalingPolicy) { p.OwnerReferences = nil }, 1, 1},
 		"a second later when it becomes ready": {func(p *v1alpha1.AutoscalingPolicy) { becomeReady(p) }, 0, 1},
+		"a second later when it judged its new spec": {func(p *v1alpha1.AutoscalingPolicy) {
+			p.Status.ObservedGeneration++
+		}, 0, 1},
 		"never when only its signals change": {func(p *v1alpha1.AutoscalingPolicy) {
 			p.Status.Signals = &v1alpha1.Signals{}
 		}, 0, 0},

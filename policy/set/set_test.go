@@ -273,6 +273,19 @@ func TestPoliciesOfObjectsThatDoNotMatchAreDeleted(t *testing.T) {
 	require.Empty(t, actions.Delete, "the matches are unknown")
 }
 
+func TestAPolicyThatDidNotJudgeItsSpecYetIsPending(t *testing.T) {
+	ours, ref := policySet("media"), functionRef("a")
+	p := madeBy(t, ours, ref, "True", "Scaling")
+	p.Generation, p.Status.ObservedGeneration = 2, 1
+	neighbors := set.Neighbors{Policies: []v1alpha1.AutoscalingPolicy{p}}
+	o := set.Outcome{Observed: set.Observe(ours, neighbors, []set.Selectable{labelled(ref)})}
+	status := set.Status(v1alpha1.AutoscalingPolicySetStatus{}, o)
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	require.Equal(t, metav1.ConditionUnknown, ready.Status)
+	require.Equal(t, "Pending", ready.Reason)
+	require.Equal(t, "1 of 1 are not ready: Function/a: its spec was changed and is not observed yet", ready.Message)
+}
+
 func TestSetStatusListsWhatNeedsAFixFirst(t *testing.T) {
 	ours := policySet("media")
 	ref := functionRef

@@ -142,6 +142,8 @@ func (observed Observed) describe(object MatchedObject) rankedObject {
 	switch {
 	case object.Refused != "":
 		one.rank, one.Reason, one.Message = rankFalse, v1alpha1.ReasonRefused, object.Refused
+	case object.Live.Generation != object.Live.Status.ObservedGeneration: // its condition is that of another spec
+		one.Message = "its spec was changed and is not observed yet"
 	case c != nil:
 		one.rank, one.Reason, one.Message = rankOf(c.Status), c.Reason, c.Message
 	}
