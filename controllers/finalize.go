@@ -29,7 +29,9 @@ var errOursStays = errors.New(
 // lasts, or after maxCleanupAttempts. Replicas do not change.
 func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
 	memory := r.memories.of(p, r.config.Clock())
-	r.interest.follow(client.ObjectKeyFromObject(p), nil)
+	key := client.ObjectKeyFromObject(p)
+	r.interest.follow(key, nil)
+	r.pipelines.forget(key)
 	if p.Status.TakenOver != nil && r.applier.suspender.namespaceEnds(ctx, p) {
 		return resultGone, r.removeFinalizer(ctx, p) // at once: the right to do so may go with the namespace
 	}

@@ -158,7 +158,19 @@ func TestAReconcilePassesOnWhatFunctionsPublish(t *testing.T) {
 	env.reconcile()
 	require.NotNil(t, published())
 
-	require.NoError(t, env.client.Delete(t.Context(), env.policy()))
+	deleted := env.policy()
+	deleted.Finalizers = []string{plan.Finalizer, "example.com/another"}
+	require.NoError(t, env.client.Update(t.Context(), deleted))
+	require.NoError(t, env.client.Delete(t.Context(), deleted))
 	env.reconcile()
-	require.Nil(t, published())
+	require.Contains(t, env.policy().Finalizers, plan.Finalizer)
+	require.Nil(t, published(), "it decides nothing more")
+
+	deleted = env.policy()
+	deleted.Finalizers = []string{"example.com/another"}
+	require.NoError(t, env.client.Update(t.Context(), deleted))
+	env.reconciler.pipelines.publishes(fixture.Key(), publisher(piped), processing(10, 50))
+	require.NotNil(t, published())
+	env.reconcile()
+	require.Nil(t, published(), "without our finalizer")
 }
