@@ -126,8 +126,8 @@ func (p Pulses) continued(rate Rate, extra float64) Pulses {
 	return p
 }
 
-// withoutNoise forgets the last pulse if it is far smaller than those that are expected; if none are, it may be the first
-// of smaller ones. The record keeps that it was not expected.
+// withoutNoise forgets the last pulse if it is far smaller than those that are expected; if none are, it may be the
+// first of smaller ones. The record keeps that it was not expected.
 func (p Pulses) withoutNoise() Pulses {
 	last := len(p.Past) - 1
 	before := Pulses{Past: p.Past[:last]}
