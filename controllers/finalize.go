@@ -70,8 +70,8 @@ func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.Autoscaling
 	return resultGone, r.removeFinalizer(ctx, p)
 }
 
-// namespaceEnds reports whether the namespace of the policy is being deleted, with all that was suspended. Only a create
-// tells, here a dry run, which creates nothing: namespaces themselves may not be read.
+// namespaceEnds reports whether the namespace of the policy is being deleted, with all that was suspended. Only a
+// create tells, here a dry run, which creates nothing: namespaces themselves may not be read.
 func (s suspender) namespaceEnds(ctx context.Context, p *v1alpha1.AutoscalingPolicy) bool {
 	probe := &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, GenerateName: "pap-probe-"},

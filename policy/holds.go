@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// NotStartedShare: if this share of the replicas has not started for notStartedFor, more would not start either.
+	// NotStartedShare of the pods: if more have not started for notStartedFor, further ones would not start either.
 	NotStartedShare = 0.2
 	notStartedFor   = 5 * time.Minute
 	// receivedShare is less than the variation of a rate.

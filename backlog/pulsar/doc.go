@@ -21,8 +21,8 @@
 // without waits.
 //
 // The limiter is a semaphore without an order between owners: those take turns before they come here. Topics, listings
-// and instances come from the lines of package poll, and requests to function workers from target.Background. A check of
-// a host belongs to a request that had its turn.
+// and instances come from the lines of package poll, and requests to function workers from target.Background. A check
+// of a host belongs to a request that had its turn.
 //
 // One Fetch is one call, `/stats` or `/partitioned-stats`, with the parameters that keep it cheap for the broker; one
 // with entry counters also reads `/internalStats`. A sample's Detail is what was answered. An age that the broker

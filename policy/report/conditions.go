@@ -137,12 +137,10 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 		return Unsure(v1alpha1.ReasonApplyFailed, retrying+o.applyFailed.Error())
 	case o.scaleFailed != nil:
 		return Unsure(v1alpha1.ReasonScaleFailed, retrying+o.scaleFailed.Error())
-	case !o.Applies() && leftByKEDA(o.Observed, "") != nil:
-		return *leftByKEDA(o.Observed, "")
-	case !o.Applies():
-		return Yes(o.notApplied())
 	case byKEDA(o.Observed) != nil:
 		return *byKEDA(o.Observed)
+	case !o.Applies():
+		return Yes(o.notApplied())
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		return Yes(v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason)
 	case o.Autoscaler == nil && !o.MayHaveAutoscaler():

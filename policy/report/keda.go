@@ -25,6 +25,9 @@ const (
 
 // byKEDA is AutoscalerApplied where KEDA scales the target, or starts or stops to; nil otherwise.
 func byKEDA(o plan.Observed) *metav1.Condition {
+	if !o.Applies() {
+		return leftByKEDA(o, "")
+	}
 	if left := leftByKEDA(o, o.Actuator.Type); left != nil || o.Actuator.Type != v1alpha1.ActuatorKEDA {
 		return left
 	}

@@ -124,12 +124,12 @@ func TestConditionsOfKEDA(t *testing.T) {
 		"its HPA is left": {changes{left}, applied, "Unknown/Pending", "which follows its ScaledObject"},
 		"it stays":        {changes{stays}, applied, "False/ScaledObjectStays", "check that KEDA's operator runs"},
 		"it stays where the policy only recommends": {
-			changes{stays, func(o *plan.Observed) { o.Policy.Spec.Mode = v1alpha1.ModeRecommend }}, applied,
-			"False/ScaledObjectStays", "check that KEDA's operator runs",
+			changes{stays, func(o *plan.Observed) { o.Policy.Spec.Mode = v1alpha1.ModeRecommend }},
+			applied, "False/ScaledObjectStays", "check that KEDA's operator runs",
 		},
 		"it is leaving where the policy only recommends": {
-			changes{leaving, func(o *plan.Observed) { o.Policy.Spec.Mode = v1alpha1.ModeRecommend }}, applied,
-			"Unknown/Pending", "waiting until KEDA finalizes ScaledObject",
+			changes{leaving, func(o *plan.Observed) { o.Policy.Spec.Mode = v1alpha1.ModeRecommend }},
+			applied, "Unknown/Pending", "waiting until KEDA finalizes ScaledObject",
 		},
 		"it stays before an HPA": {changes{stays, hpa}, applied, "False/ScaledObjectStays", "deleted at 11:58:00"},
 		"frozen out of bounds": {

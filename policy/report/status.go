@@ -61,9 +61,6 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 	if meta.IsStatusConditionFalse(after.Conditions, v1alpha1.ConditionObjectiveAchievable) {
 		after.Start = o.lastStart
 	}
-	if o.Reading == nil && state.ReadAt.IsZero() { // they are of another subscription
-		after.Signals, after.Forecast, after.Attainment = nil, nil, nil
-	}
 	if o.Reading != nil {
 		if replicas := decision.Replicas; !off {
 			after.DesiredReplicas = &replicas
@@ -75,6 +72,8 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 		if most, limited := policy.UsefulReplicas(in); limited {
 			after.Signals.UsefulReplicas = &most
 		}
+	} else if state.ReadAt.IsZero() { // those before are of another subscription
+		after.Signals, after.Forecast, after.Attainment = nil, nil, nil
 	}
 	// Encoding takes ten times as long as deciding, so it happens only for a write.
 	if policy.CeilingIn(before.WorkingCheckpoint) != state.Plateau.Ceiling() || Due(o.Observed, h, after) {

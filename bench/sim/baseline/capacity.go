@@ -191,7 +191,8 @@ func (c *capacity) decide(system *model.System) {
 func pods(system *model.System) *policy.Pods {
 	seen := system.Pods()
 	return &policy.Pods{
-		Ready: int32(seen.Ready), Unready: int32(seen.Unready), CrashLooping: int32(seen.CrashLooping), //nolint:gosec // small
+		Ready: int32(seen.Ready), Unready: int32(seen.Unready), //nolint:gosec // small
+		CrashLooping: int32(seen.CrashLooping), //nolint:gosec // small
 		UnreadySince: seen.UnreadySince, Updating: seen.Updating,
 	}
 }
