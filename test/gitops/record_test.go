@@ -162,6 +162,7 @@ func members(policySet *v1alpha1.AutoscalingPolicySet, ready []metav1.ConditionS
 		p.Spec.ScaleTargetRef.Name = fmt.Sprintf("resize-%d", i)
 		p.Name = set.PolicyName(policySet.Name, p.Spec.ScaleTargetRef)
 		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(policySet, policySet.GroupVersionKind())}
+		p.Status.ObservedGeneration = p.Generation
 		p.Status.Conditions = []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: status, Reason: v1alpha1.ReasonScaling, Message: "as recorded",
 		}}
