@@ -162,6 +162,8 @@ type subscriptionPartitions struct {
 type partitionCounters struct {
 	present        bool
 	backlogEntries int64
+	// unread is true if the broker does not read on behind delayed messages.
+	unread bool
 	// delayed messages; 0 without a consumer. Then unknownDelay is true if some of the backlog may be delayed.
 	delayed                       int64
 	unknownDelay                  bool
@@ -260,7 +262,10 @@ func (c partitionCounters) throttledUntil(now *SubscriptionSample) int64 {
 
 func (c *partitionCounters) copyFrom(now *SubscriptionSample) {
 	c.present, c.unknownDelay = true, false
-	c.backlogEntries, c.delayed = now.BacklogEntries, now.delayedSince(c.throttled)
+	c.backlogEntries, c.delayed = now.BacklogEntries, now.DelayedMessages
+	if c.unread = now.stopsReading(*c); c.unread {
+		c.delayed = max(c.delayed, now.BacklogEntries-now.UnackedMessages-now.InReplayEntries)
+	}
 	c.delivered, c.unacked, c.throttled = now.DeliveredMessages, now.UnackedMessages, now.ThrottledEvents
 }
 

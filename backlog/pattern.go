@@ -57,8 +57,8 @@ func ParsePattern(text string) (Pattern, error) {
 func compilePattern(text, complete string, parts []string) (Pattern, error) {
 	rest := strings.Join(parts, "/")
 	if n := utf8.RuneCountInString(text); n > maxPatternLength {
-		return Pattern{}, patternError(text[:100]+"...", fmt.Sprintf("it has %d characters, and at most %d are allowed: "+
-			"write a shorter one, or name the topics", n, maxPatternLength))
+		return Pattern{}, patternError(string([]rune(text)[:100])+"...", fmt.Sprintf("it has %d characters, and at most %d "+
+			"are allowed: write a shorter one, or name the topics", n, maxPatternLength))
 	}
 	parsed, err := syntax.Parse(rest, syntax.Perl)
 	if err == nil && patternSize(parsed) > maxPatternSize {

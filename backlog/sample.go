@@ -161,17 +161,19 @@ func (s *SubscriptionSample) consumerCount() int { return len(s.Consumers) + s.M
 // same delay (delayedDeliveryFixedDelayDetectionLookahead, 50,000): some become due at any time.
 const fixedDelays = 45_000
 
-// delayedSince is the number of delayed messages after an answer with a number of throttled events. The broker does not
-// read those behind many of a fixed delay, although all consumers could receive: they are delayed too (pulsar#23353).
+// stopsReading reports whether the broker does not read the messages behind many of a fixed delay, although all
+// consumers could receive: they are delayed too (pulsar#23353). An answer without consumers changes nothing.
 //
 // Source: InMemoryDelayedDeliveryTracker.shouldPauseAllDeliveries.
-func (s *SubscriptionSample) delayedSince(throttled int64) int64 {
-	full := func(c ConsumerSample) bool { return c.Permits <= 0 }
-	if s.DelayedMessages < fixedDelays || s.Blocked || s.ThrottledEvents != throttled || len(s.Consumers) == 0 ||
-		slices.ContainsFunc(s.Consumers, full) {
-		return s.DelayedMessages
+func (s *SubscriptionSample) stopsReading(before partitionCounters) bool {
+	switch {
+	case s.DelayedMessages < fixedDelays || s.Blocked || s.ThrottledEvents != before.throttled:
+		return false
+	case len(s.Consumers) == 0:
+		return before.unread
+	default:
+		return !slices.ContainsFunc(s.Consumers, func(c ConsumerSample) bool { return c.Permits <= 0 })
 	}
-	return max(s.DelayedMessages, s.BacklogEntries-s.UnackedMessages-s.InReplayEntries)
 }
 
 // ConsumerSample is one consumer of a subscription on one partition.

@@ -119,14 +119,14 @@ func TestMessagesOfAFixedDelayThatTheBrokerHasNotReadAreDelayed(t *testing.T) {
 		change func(*answer)
 		ready  float64
 	}{
-		"while consumers could receive":      {func(*answer) {}, 10},
-		"not while consumers are full":       {func(a *answer) { a.permits = 0 }, 310_000},
-		"not without consumers":              {func(a *answer) { a.consumers = 0 }, 360_000},
-		"not in an answer without consumers": {func(a *answer) { a.slim = true }, 310_000},
-		"not of few":                         {func(a *answer) { a.delayed = 10_000 }, 350_000},
-		"not while a limit keeps them back":  {func(a *answer) { a.throttled = 1 }, 310_000},
-		"more, if those are known":           {func(a *answer) { a.delayed = 359_995 }, 5},
-		"never fewer than are known":         {func(a *answer) { a.unacked = 340_000 }, 310_000},
+		"while consumers could receive":     {func(*answer) {}, 10},
+		"not while consumers are full":      {func(a *answer) { a.permits = 0 }, 310_000},
+		"not without consumers":             {func(a *answer) { a.consumers = 0 }, 360_000},
+		"as before without consumers in it": {func(a *answer) { a.slim = true }, 10},
+		"not of few":                        {func(a *answer) { a.delayed = 10_000 }, 350_000},
+		"not while a limit keeps them back": {func(a *answer) { a.throttled = 1 }, 310_000},
+		"more, if those are known":          {func(a *answer) { a.delayed = 359_995 }, 5},
+		"never fewer than are known":        {func(a *answer) { a.unacked = 340_000 }, 310_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newStore(t)

@@ -22,7 +22,8 @@ import (
 )
 
 // setMaxReplicas changes maxReplicas of the target, or of its entry in a FunctionMesh, from one value to another; nil
-// for absent. It does nothing if the value has changed since or the target is gone. It never writes its replicas.
+// for absent. It does nothing if the value has changed since or the target is gone. Replicas stay: in a mesh those that
+// its components have are written.
 func (s suspender) setMaxReplicas(ctx context.Context, subject plan.Subject, from, to *int32) error {
 	p := subject.Policy
 	ref := subject.Target.Ref
@@ -77,7 +78,7 @@ func (s suspender) maxReplicasPatch(ctx context.Context, live *unstructured.Unst
 			return nil, nil //nolint:nilnil,nilerr // nothing to change
 		}
 		fields, path = entry.Fields, fmt.Sprintf("/spec/%s/%d", entry.List, entry.Index)
-		if entryOperations, err = keepAutoscaled(ctx, s.reader, live, entry); err != nil {
+		if entryOperations, err = keepAutoscaled(ctx, s.reader, live, target.MeshEntry{}); err != nil {
 			return nil, err
 		}
 		entryOperations = append(entryOperations, operation{"test", path + "/name", component.Name})

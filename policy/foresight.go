@@ -45,7 +45,7 @@ func (f foresight) learn(react float64) (after forecast.Pulses, rises bool) {
 	case f.state.Arrivals == nil || rate.Window == 0:
 		return before, false
 	}
-	// After a gap it is unknown when a pulse began or ended. Readings without a rate are one.
+	// After a gap it is unknown when a pulse began or ended. Readings without any rate are one.
 	rate.Window = max(rate.Window, rate.At.Sub(f.state.Arrivals.At))
 	after = before.Learn(rate, f.state.Arrivals.deviation(before.Base, rate.Window))
 	return after, after.Within(f.in.Now, fromSeconds(2*react))

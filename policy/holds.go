@@ -102,8 +102,8 @@ func NotStarting(pods *Pods, now time.Time) string {
 		return fmt.Sprintf("%d of %d replicas are in a crash loop: look at their logs", pods.CrashLooping, exist)
 	}
 	if since := now.Sub(pods.UnreadySince); float64(pods.Unready) > many && since > notStartedFor {
-		return fmt.Sprintf("%d of %d replicas have not started for %s: look at the events of their pods",
-			pods.Unready, exist, since.Truncate(time.Second))
+		return fmt.Sprintf("more than a fifth of %d replicas have not started for %s: look at the events of their pods",
+			exist, since.Truncate(time.Second))
 	}
 	return ""
 }

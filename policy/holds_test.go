@@ -101,7 +101,7 @@ func TestHolds(t *testing.T) {
 		"up for a backlog of few arrivals: one crashes": {fewer, 30_000, crashes, 0, policy.HoldNotStarting, crashed, up[:4]},
 		"up for arrivals and a backlog: one crashes":    {more, 300_000, crashes, 1, policy.HoldNotStarting, crashed, up[:4]},
 		"up for arrivals: one of four crashes":          {more, 0, crashes, 1, policy.HoldNotStarting, crashed, up[:4]},
-		"up for a backlog: the first crashes, and the others are created after it": {
+		"up for a backlog: the first crashes, and more are created after it": {
 			340, 30_000, pods(policy.Pods{Unready: 1, CrashLooping: 1}), 0, policy.HoldNotStarting,
 			"1 of 1 replicas are in a crash loop", up[:4],
 		},

@@ -91,7 +91,7 @@ type ManualRaise struct {
 
 // Pods is the state of the target's pods in Kubernetes.
 type Pods struct {
-	// Unready pods do not run or are not ready, and the others are Ready. More than NotStartedShare of all have been
+	// Unready pods do not run or are not ready, and the rest is Ready. More than NotStartedShare of all have been
 	// unready since UnreadySince; zero while fewer are.
 	Ready, Unready int32
 	UnreadySince   time.Time

@@ -159,8 +159,12 @@ func (c *LearnedCapacity) drifted(elapsed time.Duration) *LearnedCapacity {
 	return &after
 }
 
+// receiveQueue is the number of messages that a consumer prefetches: the default of Pulsar's clients.
+const receiveQueue = 1000
+
 // processRate is the rate at which replicas finish messages. For a Failover or Exclusive subscription Pulsar counts
 // dispatched messages, which are more while consumers fill their receive queues. Acknowledged ones leave the backlog.
+// If more left it than fit into the receive queues, they expired or were skipped, or dispatch is as fast.
 func processRate(r backlog.Reading) (float64, error) {
 	if r.Type != backlog.Failover && r.Type != backlog.Exclusive {
 		return r.ProcessRate.Value()
@@ -169,8 +173,9 @@ func processRate(r backlog.Reading) (float64, error) {
 		return rate, nil
 	}
 	published, err := r.PublishRate.Value()
-	grown, unknown := r.GrowthRate.Value()
-	if errors.Join(err, unknown) != nil {
+	grown, immeasurable := r.GrowthRate.Value()
+	consumers, unknown := r.Consumers.Value()
+	if errors.Join(err, immeasurable, unknown) != nil || -grown*r.Window.Seconds() > receiveQueue*max(1, consumers) {
 		return r.ProcessRate.Value()
 	}
 	return max(0, published-grown), nil

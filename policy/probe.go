@@ -69,13 +69,8 @@ func (l load) fewer(confirmed float64, faster bool) int32 {
 // planned for.
 func (c *LearnedCapacity) disproved(t Tally, now time.Time) *LearnedCapacity {
 	each := t.Messages / t.ReplicaSeconds
-	if c == nil {
-		return nil
-	}
-	if each <= c.MessagesPerSecond*(1+disprovedDeviations/math.Sqrt(t.Messages)) {
-		after := *c
-		after.Surprise = min(c.Surprise, 0) // it is not faster
-		return &after
+	if c == nil || each <= c.MessagesPerSecond*(1+disprovedDeviations/math.Sqrt(t.Messages)) {
+		return c
 	}
 	after := c.observe(each/maxUtilization, max(saturatedVariance, 1/t.Messages), now)
 	if after.MessagesPerSecond > c.MessagesPerSecond {

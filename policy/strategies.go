@@ -125,7 +125,7 @@ func utilization(in Input, state State, target float64) recommendation {
 		return holdCurrent(in, unknownBy(err))
 	}
 	current := float64(in.CurrentReplicas)
-	// Others consume that are not the target's, or are as good as starting, since their time is not measured yet.
+	// Some consumers are not the target's, and replicas are as good as starting while their time is not measured.
 	consumers = min(consumers, current, float64(in.Reading.Instances.Timed))
 	if consumers < 1 {
 		return holdCurrent(in, Hold{HoldLearning, "no replica consumes yet"})

@@ -113,6 +113,9 @@ func TestMessagesInReceiveQueuesTeachNoCapacity(t *testing.T) {
 				}
 				in.Reading.PublishRate, in.Reading.ProcessRate = backlog.Known(16+burst), backlog.Known(16+burst)
 				in.Reading.GrowthRate = backlog.Known(burst)
+				if poll == 80 || poll == 81 { // a backlog expires
+					in.Reading.GrowthRate = backlog.Known(-3500)
+				}
 				_, state = policy.Decide(in, state)
 				in.Now, in.Reading.At = in.Now.Add(10*time.Second), in.Reading.At.Add(10*time.Second)
 			}

@@ -102,7 +102,7 @@ func TestWhatFailedOnceHasItsTurnInALineThatIsNeverEmpty(t *testing.T) {
 		}
 	}
 	for _, j := range failed {
-		require.True(t, again[j.Name], "%s waits for ever", j.Name)
+		require.True(t, again[j.Name], "%s waits for good", j.Name)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 // Watch implements poll.Watcher: a reader at the broker that owns the partition, which the admin service names. A
 // broker is an allowed host as any other.
 func (s *Source) Watch(ctx context.Context, partition backlog.Topic, watching func()) (message bool, err error) {
-	at, watched := s.now(), false
 	broker, err := s.client.broker(ctx, partition)
+	at, watched := s.now(), false
 	if err == nil {
 		message, err = s.readers.Read(ctx, broker, partition.Name, func() {
 			watched = true
@@ -43,7 +43,7 @@ func (c *client) broker(ctx context.Context, partition backlog.Topic) (reader.Br
 	}
 	release, err := c.lookups.acquire(ctx, a.base)
 	if err != nil {
-		return reader.Broker{}, noTurnFault(a, a.base, c.lookups, err)
+		return reader.Broker{}, noTurnFault(a, a.base, c.chain.limiter, err)
 	}
 	defer release()
 	a.path, a.owner = strings.Replace(a.path, "/admin/v2/", "/lookup/v2/topic/", 1), ""

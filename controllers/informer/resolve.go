@@ -18,20 +18,28 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// send has a key resolved, and beside the resolvers if a function worker has to answer: a worker that is slow delays
+// send resolves a key, or queues it beside the resolvers if a function worker has to answer: one that is slow delays
 // only what it runs.
-func (c signalsConfig) send(ctx context.Context, k signalKey, resolve func(context.Context)) {
-	address, background := k.component.Address(), c.Targets.Background
+func send(ctx context.Context, s *Signals, k signalKey) {
+	address, background := k.component.Address(), s.config.Targets.Background
 	if k.resource == v1alpha1.GroupResource() {
-		if p, err := c.Policies.read(ctx, k.key); err == nil {
-			address = c.Targets.WorkerOf(ctx, p)
+		if p, err := s.config.Policies.read(ctx, k.key); err == nil {
+			address = s.config.Targets.WorkerOf(ctx, p)
 		}
 	}
 	if address == "" || background == nil {
-		resolve(ctx)
+		s.resolve(ctx, k)
 		return
 	}
-	background.Add(k.key.Namespace, address, resolve)
+	s.mu.Lock()
+	l := s.lookups[k]
+	if l != nil {
+		l.queued = true
+	}
+	s.mu.Unlock()
+	if l != nil { // else it expired
+		background.Add(k.key.Namespace, address, func(ctx context.Context) { s.resolve(ctx, k) })
+	}
 }
 
 func (s *Signals) resolve(ctx context.Context, k signalKey) {
@@ -59,7 +67,7 @@ func (s *Signals) record(k signalKey, subscription backlog.Subscription, err err
 	if l == nil { // it expired: clients stopped requesting it
 		return nil, false
 	}
-	l.pending = false
+	l.pending, l.queued = false, false
 	switch {
 	case apierrors.IsNotFound(err):
 		s.named.count(k, -1)

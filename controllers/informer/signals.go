@@ -100,8 +100,9 @@ type lookup struct {
 	subscription backlog.Subscription
 	// err is why there is none; backlog.ErrNoData until the first resolution.
 	err error
-	// pending means that the key is queued or being resolved; failing that the last resolution failed.
-	pending, failing bool
+	// pending means that the key is queued or being resolved; failing that the last resolution failed. One that is queued
+	// beside the resolvers stays, since it would be queued again.
+	pending, queued, failing bool
 	// bytesUsedAt is when a client last requested the backlog in bytes.
 	bytesUsedAt time.Time
 	// due is when to resolve the key again.
@@ -226,7 +227,7 @@ func (s *Signals) Start(ctx context.Context) error {
 					return nil
 				}
 				if ctx.Err() == nil { // else the queue only runs empty
-					s.config.send(ctx, k, func(ctx context.Context) { s.resolve(ctx, k) })
+					send(ctx, s, k)
 				}
 				s.queue.Done(k)
 			}
@@ -254,7 +255,7 @@ func (s *Signals) expire(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.lookups, func(k signalKey, l *lookup) bool {
-		old := now.Sub(l.usedAt) > trackFor
+		old := !l.queued && now.Sub(l.usedAt) > trackFor
 		if old {
 			s.named.count(k, -1)
 		}

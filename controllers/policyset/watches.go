@@ -160,7 +160,7 @@ func selectionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 
 // readiness is what the set's status tells of a policy's: status, reason and message, and of which spec they are.
 func readiness(p *v1alpha1.AutoscalingPolicy) [4]string {
-	observed := strconv.FormatInt(p.Status.ObservedGeneration, 10)
+	observed := strconv.FormatInt(set.ObservedGeneration(p), 10)
 	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); c != nil {
 		return [4]string{string(c.Status), c.Reason, c.Message, observed}
 	}

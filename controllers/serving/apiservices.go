@@ -12,6 +12,7 @@ import (
 	"reflect"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -87,7 +88,7 @@ func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[st
 		r.stays = ""
 	} else if err.Error() != r.stays { // no reason to stop, which would keep the certificate from being renewed
 		r.stays = err.Error()
-		logger.Error(err, "an API group without a server stays: no namespace can be deleted")
+		logger.Error(err, "withdrawing an API group that is no longer served")
 	}
 	for group, versions := range r.groups() {
 		found, err := r.read(ctx, group, versions)
@@ -131,8 +132,12 @@ func (r *registrar) withdraw(ctx context.Context, logger logr.Logger, owner []me
 	}
 	// One that another server takes over keeps its UID.
 	asRead := client.Preconditions{UID: new(service.GetUID()), ResourceVersion: new(service.GetResourceVersion())}
-	if err := r.client.Delete(ctx, service, asRead); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting APIService %s: %w; the adapter needs deploy/rbac/certificate.yaml", name, err)
+	switch err := r.client.Delete(ctx, service, asRead); {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return nil // another server takes it
+	case err != nil:
+		return fmt.Errorf("deleting APIService %s, without which namespaces can be deleted again: %w; "+
+			"deploy/rbac/certificate.yaml has the right", name, err)
 	}
 	logger.Info("deleted the APIService of a group that is no longer served", "apiService", name)
 	return nil

@@ -35,10 +35,27 @@ type purpose struct {
 	update    bool
 }
 
-// workerTurns are the requests to one worker.
+// workerTurns are the requests to one worker: those of policies and those of signals, which take turns.
 type workerTurns struct {
 	running int
-	Turns[func(context.Context)]
+	queues  [2]Turns[func(context.Context)]
+	last    int
+}
+
+// The queues of workerTurns.
+const (
+	ofPolicies = iota
+	ofSignals
+)
+
+func (w *workerTurns) next() (request func(context.Context), some bool) {
+	for range w.queues {
+		w.last = (w.last + 1) % len(w.queues)
+		if request, some = w.queues[w.last].Next(); some {
+			return request, true
+		}
+	}
+	return nil, false
 }
 
 // NewBackground returns one that runs requests while Start does.
@@ -82,27 +99,27 @@ func (b *Background) run(ctx context.Context, namespace string, what purpose, re
 		return
 	}
 	b.wanted[what] = true
-	b.add(namespace, what.component.Address(), func(ctx context.Context) {
+	b.add(ofPolicies, namespace, what.component.Address(), func(ctx context.Context) {
 		defer b.unwanted(what)
 		request(ctx)
 	})
 }
 
-// Add queues a request of a namespace for the worker at that URL. The caller bounds their number.
+// Add queues a request of a namespace for signals to the worker at that URL. The caller bounds their number.
 func (b *Background) Add(namespace, address string, request func(context.Context)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.add(namespace, address, request)
+	b.add(ofSignals, namespace, address, request)
 }
 
-// add is Add; b is locked.
-func (b *Background) add(namespace, address string, request func(context.Context)) {
+// add queues a request; b is locked.
+func (b *Background) add(queue int, namespace, address string, request func(context.Context)) {
 	w := b.workers[address]
 	if w == nil {
 		w = &workerTurns{}
 		b.workers[address] = w
 	}
-	w.Add(namespace, func(ctx context.Context) {
+	w.queues[queue].Add(namespace, func(ctx context.Context) {
 		defer b.done(address)
 		request(ctx)
 	})
@@ -120,7 +137,7 @@ func (b *Background) next() func(context.Context) {
 		if w.running >= workerPlaces {
 			continue
 		}
-		request, some := w.Next()
+		request, some := w.next()
 		if !some {
 			continue
 		}
@@ -143,7 +160,7 @@ func (b *Background) done(address string) {
 	w := b.workers[address]
 	w.running--
 	b.running--
-	if w.running == 0 && w.Len() == 0 {
+	if w.running == 0 && w.queues[ofPolicies].Len()+w.queues[ofSignals].Len() == 0 {
 		delete(b.workers, address)
 	}
 	b.notify()

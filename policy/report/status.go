@@ -72,7 +72,7 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 		if most, limited := policy.UsefulReplicas(in); limited {
 			after.Signals.UsefulReplicas = &most
 		}
-	} else if state.ReadAt.IsZero() { // those before are of another subscription
+	} else if state.ReadAt.IsZero() { // those before may be of another subscription
 		after.Signals, after.Forecast, after.Attainment = nil, nil, nil
 	}
 	// Encoding takes ten times as long as deciding, so it happens only for a write.

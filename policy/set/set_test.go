@@ -284,6 +284,13 @@ func TestAPolicyThatDidNotJudgeItsSpecYetIsPending(t *testing.T) {
 	require.Equal(t, metav1.ConditionUnknown, ready.Status)
 	require.Equal(t, "Pending", ready.Reason)
 	require.Equal(t, "1 of 1 are not ready: Function/a: its spec was changed and is not observed yet", ready.Message)
+
+	neighbors.Policies[0].Status.Conditions[0].Status = metav1.ConditionUnknown
+	neighbors.Policies[0].Status.Conditions[0].Reason = v1alpha1.ReasonReconcileFailed
+	neighbors.Policies[0].Status.Conditions[0].ObservedGeneration = 2
+	o.Observed = set.Observe(ours, neighbors, []set.Selectable{labelled(ref)})
+	status = set.Status(v1alpha1.AutoscalingPolicySetStatus{}, o)
+	require.Contains(t, meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady).Reason, "ReconcileFailed")
 }
 
 func TestSetStatusListsWhatNeedsAFixFirst(t *testing.T) {

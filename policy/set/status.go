@@ -142,12 +142,21 @@ func (observed Observed) describe(object MatchedObject) rankedObject {
 	switch {
 	case object.Refused != "":
 		one.rank, one.Reason, one.Message = rankFalse, v1alpha1.ReasonRefused, object.Refused
-	case object.Live.Generation != object.Live.Status.ObservedGeneration: // its condition is that of another spec
+	case object.Live.Generation != ObservedGeneration(object.Live): // its condition is that of another spec
 		one.Message = "its spec was changed and is not observed yet"
 	case c != nil:
 		one.rank, one.Reason, one.Message = rankOf(c.Status), c.Reason, c.Message
 	}
 	return one
+}
+
+// ObservedGeneration of a policy: that of its status, or of its condition Ready after a reconcile that failed.
+func ObservedGeneration(p *v1alpha1.AutoscalingPolicy) int64 {
+	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil {
+		return p.Status.ObservedGeneration
+	}
+	return max(p.Status.ObservedGeneration, c.ObservedGeneration)
 }
 
 func rankOf(status metav1.ConditionStatus) int {

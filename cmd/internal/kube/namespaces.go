@@ -90,7 +90,11 @@ func (l leftOut) Start(ctx context.Context) error {
 			return nil
 		case <-time.After(wait.Jitter(probeInterval, 1)): // replicas do not end at once
 		}
-		mayRead := func(namespace string) bool { return l.probe(ctx, namespace) == nil }
+		mayRead := func(namespace string) bool {
+			ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+			defer cancel()
+			return l.probe(ctx, namespace) == nil
+		}
 		if at := slices.IndexFunc(l.namespaces, mayRead); at >= 0 {
 			return fmt.Errorf("namespace %s may be read now: starting again with it (it was left out of %s)",
 				l.namespaces[at], strings.Join(l.namespaces, ", "))
