@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,15 +104,18 @@ func TestNamespacesThatRefuseAreLeftOut(t *testing.T) {
 // TestANamespaceThatMayBeReadAgainStartsTheProgramAgain: a cache takes no more namespaces.
 func TestANamespaceThatMayBeReadAgainStartsTheProgramAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answer := errors.New("forbidden")
-		left := leftOut{
-			namespaces: []string{"shop"}, probe: func(context.Context, string) error { return answer },
-		}
+		var readable atomic.Bool
+		left := leftOut{namespaces: []string{"shop"}, probe: func(context.Context, string) error {
+			if readable.Load() {
+				return nil
+			}
+			return errors.New("forbidden")
+		}}
 		ended := make(chan error, 1)
 		go func() { ended <- left.Start(t.Context()) }()
 		time.Sleep(time.Hour)
 		require.Empty(t, ended)
-		answer = nil
+		readable.Store(true)
 		time.Sleep(2 * probeInterval)
 		require.ErrorContains(t, <-ended, "namespace shop may be read now")
 	})
