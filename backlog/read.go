@@ -213,10 +213,11 @@ func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.
 	}
 	for _, name := range matched {
 		found.yield(&s.mu)
-		one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
+		topic := Topic{Cluster: subscription.Cluster, Name: name}
+		one, err := s.input(topic, subscription.Name, now)
 		switch {
 		case errors.Is(err, ErrSubscriptionNotFound):
-			found.lack(name, s.topics[Topic{Cluster: subscription.Cluster, Name: name}], subscription.Name, err)
+			found.lack(name, s.topics[topic], subscription.Name, err)
 		case errors.Is(err, ErrNotTracked): // since a yield: a listing lacks it, or its tracking ended
 			_, unknown := s.matched(subscription, now)
 			if i := slices.IndexFunc(unknown, MissingInput.isRecent); i >= 0 {

@@ -46,7 +46,7 @@ type subscriptionState struct {
 	// missingSince is the first answer since which it is missing.
 	missingSince time.Time
 	stuck        bool // nothing was delivered between the last two answers
-	// precise is true if the last answer counted exactly because the quick count was implausible.
+	// precise is true if the last answer counted exactly, for a comparison or because the quick count was implausible.
 	precise bool
 	// exactAt is the last exact count since anything was published and the backlog was another one; zero for none.
 	exactAt time.Time

@@ -16,8 +16,8 @@ type line struct {
 	// inFlight and failingInFlight are the places in use; turn counts those given away.
 	inFlight, failingInFlight int
 	turn                      int
-	// added counts the tickets.
-	added int
+	// tickets counts those that were given.
+	tickets int
 }
 
 // tenant is a Kubernetes namespace that asks for jobs of a line.
@@ -29,12 +29,11 @@ type tenant struct {
 	queues [2][]ticket
 }
 
-// ticket is a slot's place in a queue. It is void once the slot was started in the queue of another tenant.
+// ticket is a slot's place in a queue, with the number of the ticket in its line. It is void once the slot was started
+// in the queue of another tenant.
 type ticket struct {
 	slot   *slot
 	number int
-	// order in which the tickets of a line were given.
-	order int
 }
 
 func (t ticket) void() bool { return t.slot.state != queued || t.slot.ticket != t.number }
@@ -49,8 +48,8 @@ func newLine() *line { return &line{tenants: map[string]*tenant{}} }
 
 // add queues a job for each of its tenants; one without any has a line for itself.
 func (l *line) add(one *slot) {
-	one.ticket++
-	l.added++
+	l.tickets++
+	one.ticket = l.tickets
 	of := goodJobs
 	if one.failures > 0 {
 		of = failingJobs
@@ -65,7 +64,7 @@ func (l *line) add(one *slot) {
 			t = &tenant{name: name}
 			l.tenants[name] = t
 		}
-		t.queues[of] = append(t.queues[of], ticket{one, one.ticket, l.added})
+		t.queues[of] = append(t.queues[of], ticket{one, one.ticket})
 	}
 }
 
@@ -161,7 +160,7 @@ func (t *tenant) pop(of int) *slot {
 // failsFirst reports whether a failing job is the first of all.
 func (t *tenant) failsFirst() bool {
 	good, failing := t.queues[goodJobs], t.queues[failingJobs]
-	return len(failing) > 0 && (len(good) == 0 || failing[0].order < good[0].order)
+	return len(failing) > 0 && (len(good) == 0 || failing[0].number < good[0].number)
 }
 
 // before reports whether the tenant's turn comes before another's.

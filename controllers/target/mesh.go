@@ -161,9 +161,9 @@ func (r *Reader) childOf(ctx context.Context, mesh *unstructured.Unstructured, c
 	return r.Object(ctx, ref.Kind, mesh.GetNamespace(), ref.Name)
 }
 
-// Autoscaled calls visit with each entry whose component has other replicas than the entry, by an autoscaler that
-// Function Mesh runs. A change of the mesh makes Function Mesh reset such a component, which it otherwise spares. There
-// are none before it has acted on the last change, which may have been of an entry's replicas.
+// Autoscaled calls visit with each entry that has other replicas than its component, by an autoscaler that Function
+// Mesh runs. A change of the mesh makes Function Mesh reset such a component, which it otherwise spares. There are none
+// before it has acted on the last change, which may have been of an entry's replicas.
 //
 // Source: Function Mesh's UpdateFunctionMesh (controllers/function_mesh.go): newGeneration.
 func (r *Reader) Autoscaled(ctx context.Context, mesh *unstructured.Unstructured,

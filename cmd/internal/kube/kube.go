@@ -110,7 +110,7 @@ func (o *Options) NewManager(ctx context.Context, lease types.NamespacedName, op
 	if options.Scheme, err = informer.Scheme(); err != nil {
 		return nil, err
 	}
-	left, err := o.leaveOut(ctx, config)
+	left, err := o.leaveOut(ctx, config, options.Scheme)
 	if err != nil {
 		return nil, err
 	}

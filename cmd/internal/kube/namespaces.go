@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,7 +20,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
 )
 
 const (
@@ -38,8 +38,11 @@ type leftOut struct {
 }
 
 // leaveOut removes namespaces that may not be read from WatchNamespaces. All stay if none may be: no choice means all.
-func (o *Options) leaveOut(ctx context.Context, config *rest.Config) (leftOut, error) {
-	left, err := newLeftOut(config)
+func (o *Options) leaveOut(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (leftOut, error) {
+	if len(o.WatchNamespaces) < 2 {
+		return leftOut{}, nil
+	}
+	left, err := newLeftOut(config, scheme)
 	if err != nil {
 		return leftOut{}, err
 	}
@@ -63,11 +66,7 @@ func (o *Options) leaveOut(ctx context.Context, config *rest.Config) (leftOut, e
 	return left, nil
 }
 
-func newLeftOut(config *rest.Config) (leftOut, error) {
-	scheme, err := informer.Scheme()
-	if err != nil {
-		return leftOut{}, err
-	}
+func newLeftOut(config *rest.Config, scheme *runtime.Scheme) (leftOut, error) {
 	mapper := meta.NewDefaultRESTMapper(nil) // knows the kind without a request
 	mapper.Add(cluster.GVK(cluster.KindPolicy), meta.RESTScopeNamespace)
 	direct, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
