@@ -145,7 +145,7 @@ func TestARefusedSubscriptionHasNoInstancesRead(t *testing.T) {
 	store := boundedStore(t)
 	feed := store.Feed(true)
 	wide := subscribed("a", 11)
-	wide.Workload = "Function/media/a"
+	wide.Workload = backlog.Object{Kind: "Function", Namespace: "media", Name: "a"}
 	store.Track("media/one", wide)
 	require.Empty(t, feed.Changes())
 }

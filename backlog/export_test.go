@@ -50,7 +50,9 @@ func Remains(s *Store) string {
 	for namespace := range s.namespaces {
 		remains = append(remains, namespace.Name)
 	}
-	remains = slices.AppendSeq(remains, maps.Keys(s.workloads))
+	for workload := range s.workloads {
+		remains = append(remains, workload.String())
+	}
 	remains = slices.AppendSeq(remains, maps.Keys(s.pairs))
 	remains = slices.AppendSeq(remains, maps.Keys(s.owners))
 	return strings.Join(remains, " ")

@@ -267,14 +267,15 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 func TestInstancesReadingSaysWhyNothingIsKnown(t *testing.T) {
 	store, err := NewStore(10*time.Second, time.Minute)
 	require.NoError(t, err)
-	subscription := Subscription{Name: "s", Topics: []string{"orders"}, Workload: "shop/resize"}
+	resize := Object{Namespace: "shop", Name: "resize"}
+	subscription := Subscription{Name: "s", Topics: []string{"orders"}, Workload: resize}
 	store.Track("me", subscription)
 	store.Feed(true)
-	_, err = store.readInstances("shop/resize", midday()).Busy.Value()
+	_, err = store.readInstances(resize, midday()).Busy.Value()
 	require.ErrorIs(t, err, ErrNoData)
 
-	store.RecordInstances("shop/resize", InstancesSample{At: midday(), Instances: []InstanceSample{{ID: "0"}}})
-	stale := store.readInstances("shop/resize", midday().Add(time.Minute+1))
+	store.RecordInstances(resize, InstancesSample{At: midday(), Instances: []InstanceSample{{ID: "0"}}})
+	stale := store.readInstances(resize, midday().Add(time.Minute+1))
 	require.Equal(t, midday(), stale.At)
 	for _, m := range []Measurement{stale.Answering, stale.Silent, stale.InFlight, stale.ProcessRate} {
 		_, err = m.Value()

@@ -20,8 +20,10 @@ const (
 // Job is a periodic fetch of a poller.
 type Job struct {
 	Kind    JobKind
-	Cluster Cluster // none for a workload
+	Cluster Cluster
 	Name    string
+	// Workload is set instead for a WorkloadKind.
+	Workload Workload
 }
 
 // TopicJob fetches a topic.
@@ -31,7 +33,7 @@ func TopicJob(t Topic) Job { return Job{Kind: TopicKind, Cluster: t.Cluster, Nam
 func NamespaceJob(n Namespace) Job { return Job{Kind: NamespaceKind, Cluster: n.Cluster, Name: n.Name} }
 
 // WorkloadJob reads the instances of a workload.
-func WorkloadJob(name string) Job { return Job{Kind: WorkloadKind, Name: name} }
+func WorkloadJob(of Workload) Job { return Job{Kind: WorkloadKind, Workload: of} }
 
 // Topic is the topic that the job fetches, or the partition that it watches.
 func (j Job) Topic() Topic { return Topic{Cluster: j.Cluster, Name: j.Name} }
@@ -156,7 +158,7 @@ func (s *jobs) describe(j Job, soon bool) Change {
 			c.Wanted, c.Tenants = true, state.tenants()
 		}
 	case WorkloadKind:
-		if state := s.workloads[j.Name]; state != nil {
+		if state := s.workloads[j.Workload]; state != nil {
 			c.Wanted, c.Tenants = true, state.tenants.names()
 		}
 	case WatchKind:

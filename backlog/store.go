@@ -35,7 +35,7 @@ type tracked struct {
 type jobs struct {
 	topics     map[Topic]*topicState
 	namespaces map[Namespace]*namespaceState
-	workloads  map[string]*workloadState
+	workloads  map[Workload]*workloadState
 	pairs      map[string]int // of a topic and a subscription, for each tenant
 	// changed are the jobs that were added, were removed or became due since the last call of Changes, and whether they
 	// are due at once; nil without a poller.
@@ -62,7 +62,7 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 		owners: map[string]*interest{}, ends: map[string]time.Time{}, patterns: map[Topic]*patternState{},
 		jobs: jobs{
 			topics: map[Topic]*topicState{}, namespaces: map[Namespace]*namespaceState{},
-			workloads: map[string]*workloadState{}, pairs: map[string]int{},
+			workloads: map[Workload]*workloadState{}, pairs: map[string]int{},
 		},
 	}}, nil
 }

@@ -70,9 +70,18 @@ type Subscription struct {
 	Bytes bool
 	// Pace is how often its topics are read at least.
 	Pace Pace
-	// Workload names the instances with counters for the reading, in the format of the InstanceSource; empty for none.
-	Workload string
+	// Workload runs the instances with counters for the reading; nil for none.
+	Workload Workload
 }
+
+// Workload runs instances: an Object, or a component of a function worker. Its types are comparable.
+type Workload interface{ String() string }
+
+// Object is an object of Kubernetes with a pod for each instance, such as a Function.
+type Object struct{ Kind, Namespace, Name string }
+
+// String is Kind/namespace/name, such as Function/media/resize.
+func (o Object) String() string { return o.Kind + "/" + o.Namespace + "/" + o.Name }
 
 // NewSubscription returns the subscription with its topics completed (orders becomes
 // persistent://public/default/orders), sorted and distinct.

@@ -304,7 +304,7 @@ type workloadState struct {
 }
 
 func (s *jobs) acquireWorkload(subscription Subscription, tenant string) {
-	if subscription.Workload == "" {
+	if subscription.Workload == nil {
 		return
 	}
 	state := s.workloads[subscription.Workload]
@@ -319,7 +319,7 @@ func (s *jobs) acquireWorkload(subscription Subscription, tenant string) {
 }
 
 func (s *jobs) releaseWorkload(subscription Subscription, tenant string) {
-	if subscription.Workload == "" {
+	if subscription.Workload == nil {
 		return
 	}
 	state := s.workloads[subscription.Workload]
@@ -334,7 +334,7 @@ func (s *jobs) releaseWorkload(subscription Subscription, tenant string) {
 
 // RecordInstances records an answer of the instances of a workload. Answers that are not newer than the last are
 // dropped, and so are answers that are no longer tracked.
-func (s *Store) RecordInstances(workload string, sample InstancesSample) {
+func (s *Store) RecordInstances(workload Workload, sample InstancesSample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state := s.workloads[workload]; state != nil {
@@ -344,7 +344,7 @@ func (s *Store) RecordInstances(workload string, sample InstancesSample) {
 }
 
 // FailInstances records why a workload's instances could not be read. Their last answer stays in use until it is stale.
-func (s *Store) FailInstances(workload string, reason error) {
+func (s *Store) FailInstances(workload Workload, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state := s.workloads[workload]; state != nil {
@@ -354,8 +354,8 @@ func (s *Store) FailInstances(workload string, reason error) {
 
 // readInstances returns the state of the instances of a workload. It never fails, since the subscription is known
 // without it. mu is held.
-func (s *tracked) readInstances(workload string, now time.Time) InstancesReading {
-	if workload == "" {
+func (s *tracked) readInstances(workload Workload, now time.Time) InstancesReading {
+	if workload == nil {
 		return unknownInstances(ErrNotRequested)
 	}
 	state := s.workloads[workload]

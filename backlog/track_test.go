@@ -45,18 +45,22 @@ func TestATopicHasThePaceOfTheOwnerThatNeedsItMostOften(t *testing.T) {
 	feed := store.Feed(true)
 	require.Equal(t, 20*time.Second, feed.RestInterval(), "answers that are 40 s old are stale")
 	atRest := NewSubscription(Cluster{}, "f", "orders", "returns")
-	atRest.Workload, atRest.Pace = "shop/resize", AtRest
+	atRest.Workload, atRest.Pace = Object{Namespace: "shop", Name: "resize"}, AtRest
 	active := NewSubscription(Cluster{}, "f", "orders")
 	changes := func() map[string]Pace {
 		changed := map[string]Pace{}
 		for _, c := range feed.Changes() {
-			changed[c.Job.Name] = c.Pace
+			name := c.Job.Name
+			if c.Job.Workload != nil {
+				name = c.Job.Workload.String()
+			}
+			changed[name] = c.Pace
 		}
 		return changed
 	}
 	const orders, returns = "persistent://public/default/orders", "persistent://public/default/returns"
 	store.Track("shop/policy", atRest)
-	require.Equal(t, map[string]Pace{orders: AtRest, returns: AtRest, "shop/resize": Usual}, changes())
+	require.Equal(t, map[string]Pace{orders: AtRest, returns: AtRest, "/shop/resize": Usual}, changes())
 	store.Track("shop/hpa", active)
 	require.Equal(t, map[string]Pace{orders: Usual}, changes())
 	quick := active

@@ -109,11 +109,14 @@ func nameless() client.Object {
 	return object
 }
 
+// selectedPods are the pods of the Deployment, as knownPods names them.
+func selectedPods() backlog.Object { return backlog.Object{Namespace: "media", Name: "app=resize"} }
+
 func TestOtherConsumersAreReported(t *testing.T) {
 	p := deploymentPolicy()
 	p.Spec.Actuator = v1alpha1.ActuatorHPA // which sets no replicas here
 	env := newTestEnv(t, fixture.Deployment(), p)
-	env.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(2))}}
+	env.pods = knownPods{workload: selectedPods(), pods: policy.Pods{Running: new(int32(2))}}
 	env.restart()
 	env.firstDecision(0)
 	for range 12 { // the response has three consumers
@@ -126,7 +129,7 @@ func TestOtherConsumersAreReported(t *testing.T) {
 	require.Equal(t, `subscription "public/default/resize" has 1 consumers beside those of Deployment resize, which may `+
 		"disconnect at any time and do not count as capacity: disconnect them or give them a subscription of their own, or set "+
 		"spec.subscription.consumersPerReplica to how many each replica opens", message)
-	env.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(4))}}
+	env.pods = knownPods{workload: selectedPods(), pods: policy.Pods{Running: new(int32(4))}}
 	env.restart()
 	env.reconcile()
 	env.answer(0, 10_000)
@@ -141,7 +144,7 @@ func TestTooLargeConsumersPerReplicaIsReported(t *testing.T) {
 	p.Spec.Subscription.ConsumersPerReplica = 4
 	p.Spec.Actuator = v1alpha1.ActuatorHPA // which sets no replicas here
 	env := newTestEnv(t, fixture.Deployment(), p)
-	env.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(3))}}
+	env.pods = knownPods{workload: selectedPods(), pods: policy.Pods{Running: new(int32(3))}}
 	env.restart()
 	env.firstDecision(0)
 	polls := func(count int) {

@@ -172,16 +172,16 @@ func TestAFailoverTargetIsSizedForItsBusiestPartition(t *testing.T) {
 
 // knownPods answers for one workload.
 type knownPods struct {
-	workload string
+	workload backlog.Object
 	pods     policy.Pods
 	fails    error
 }
 
 func (k knownPods) Selected(namespace, selector string) (policy.Pods, error) {
-	return k.Health(namespace + " " + selector)
+	return k.Health(backlog.Object{Namespace: namespace, Name: selector})
 }
 
-func (k knownPods) Health(workload string) (policy.Pods, error) {
+func (k knownPods) Health(workload backlog.Object) (policy.Pods, error) {
 	if k.fails != nil {
 		return policy.Pods{}, k.fails
 	}
@@ -192,7 +192,7 @@ func (k knownPods) Health(workload string) (policy.Pods, error) {
 }
 
 func TestADecisionUsesKnownPodHealth(t *testing.T) {
-	const resize = "Function/media/resize"
+	resize := backlog.Object{Kind: "Function", Namespace: "media", Name: "resize"}
 	troubled := policy.Pods{Unready: 2, UnreadySince: time.Unix(1_800_000_000, 0), CrashLooping: 1, Updating: true}
 	tests := map[string]struct {
 		pods Health
@@ -203,8 +203,8 @@ func TestADecisionUsesKnownPodHealth(t *testing.T) {
 		"not while they are read":                {pods: knownPods{fails: backlog.ErrNoData}},
 		"not if they are forbidden":              {pods: knownPods{fails: backlog.ErrForbidden}},
 		"not if pods are ignored":                {},
-		"not of the pods of another workload":    {pods: knownPods{workload: "Sink/media/resize"}},
-		"not of the pods of another's namespace": {pods: knownPods{workload: "Function/shop/resize"}},
+		"not of the pods of another workload":    {pods: knownPods{workload: backlog.Object{Kind: "Sink", Namespace: "media", Name: "resize"}}},
+		"not of the pods of another's namespace": {pods: knownPods{workload: backlog.Object{Kind: "Function", Namespace: "shop", Name: "resize"}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

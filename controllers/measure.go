@@ -10,10 +10,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// Health reads the health of the pods of a workload, such as Function/media/resize, or of a selector; or why it is
-// unknown.
+// Health reads the health of the pods of a workload, or of a selector; or why it is unknown.
 type Health interface {
-	Health(workload string) (policy.Pods, error)
+	Health(workload backlog.Object) (policy.Pods, error)
 	Selected(namespace, selector string) (policy.Pods, error)
 }
 
@@ -72,7 +71,7 @@ func (o observer) observePods(subject plan.Subject) (*policy.Pods, error) {
 	case subject.Policy.Spec.Subscription != nil && !target.RunsInstances(ref):
 		return nil, nil //nolint:nilnil // it does not say which they are
 	default:
-		seen, err = o.pods.Health(target.WorkloadKey(ref.Kind, namespace, ref.Name))
+		seen, err = o.pods.Health(backlog.Object{Kind: ref.Kind, Namespace: namespace, Name: ref.Name})
 	}
 	return &seen, err
 }

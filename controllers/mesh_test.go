@@ -59,7 +59,7 @@ func TestAComponentIsFoundByItsEntry(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, found)
 	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in").WithPatterns()
-	subscription.Workload = "Function/media/etl-resize"
+	subscription.Workload = backlog.Object{Kind: "Function", Namespace: "media", Name: "etl-resize"}
 	require.Equal(t, plan.Target{
 		Ref: v1alpha1.ScaleTargetRef{
 			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function",
@@ -369,16 +369,16 @@ func TestPodsOfAComponentAreThoseOfItsChild(t *testing.T) {
 	env.pods = health
 	env.restart()
 	env.firstDecision(0)
-	require.Equal(t, "Function/media/etl-resize", health.workload)
+	require.Equal(t, "Function/media/etl-resize", health.workload.String())
 }
 
-type askedHealth struct{ workload string }
+type askedHealth struct{ workload backlog.Object }
 
 func (h *askedHealth) Selected(namespace, selector string) (policy.Pods, error) {
-	return h.Health(namespace + " " + selector)
+	return h.Health(backlog.Object{Namespace: namespace, Name: selector})
 }
 
-func (h *askedHealth) Health(workload string) (policy.Pods, error) {
+func (h *askedHealth) Health(workload backlog.Object) (policy.Pods, error) {
 	h.workload = workload
 	return policy.Pods{}, nil
 }

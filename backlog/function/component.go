@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"crypto/sha1" //nolint:gosec // Pulsar's choice for names, without security
 	"encoding/hex"
-	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -31,67 +29,8 @@ func (c Component) Address() string { return cmp.Or(c.WorkerURL, c.Cluster.Admin
 // FullName is tenant/namespace/name.
 func (c Component) FullName() string { return fullName(c.Tenant, c.Namespace, c.Name) }
 
-// WorkerWorkload is the prefix of Subscription.Workload of every Component, which distinguishes it from the workloads
-// of other InstanceSources.
-const WorkerWorkload = "worker:"
-
-// Workload is the component as one string, for Subscription.Workload: worker:function/public/default/resize?admin=...
-func (c Component) Workload() string {
-	values := url.Values{}
-	for key, value := range map[string]string{
-		"admin": c.Cluster.AdminURL, "access": c.Cluster.Access, "worker": c.WorkerURL,
-	} {
-		if value != "" {
-			values.Set(key, value)
-		}
-	}
-	parts := []string{string(c.Kind), c.Tenant, c.Namespace, c.Name}
-	for i, part := range parts {
-		parts[i] = url.PathEscape(part)
-	}
-	return WorkerWorkload + strings.Join(parts, "/") + "?" + values.Encode()
-}
-
-// ParseComponent is the inverse of Component.Workload, and accepts nothing else.
-func ParseComponent(workload string) (Component, error) {
-	bad := fmt.Errorf(
-		"workload %q does not look like %sfunction/tenant/namespace/name?admin=URL",
-		workload,
-		WorkerWorkload,
-	)
-	rest, ok := strings.CutPrefix(workload, WorkerWorkload)
-	if !ok {
-		return Component{}, bad
-	}
-	path, query, _ := strings.Cut(rest, "?")
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return Component{}, bad
-	}
-	parts := strings.Split(path, "/")
-	for i, part := range parts {
-		if parts[i], err = url.PathUnescape(part); err != nil {
-			return Component{}, bad
-		}
-	}
-	if len(parts) != 4 {
-		return Component{}, bad
-	}
-	c := Component{
-		Cluster:   backlog.Cluster{AdminURL: values.Get("admin"), Access: values.Get("access")},
-		WorkerURL: values.Get("worker"), Kind: Kind(parts[0]),
-		Tenant: parts[1], Namespace: parts[2], Name: parts[3],
-	}
-	switch c.Kind {
-	case KindFunction, KindSink, KindSource:
-	default:
-		return Component{}, bad
-	}
-	if c.Workload() != workload { // an extra key, or another spelling
-		return Component{}, bad
-	}
-	return c, nil
-}
+// String is the kind and the full name, such as function public/default/resize.
+func (c Component) String() string { return string(c.Kind) + " " + c.FullName() }
 
 // Description is a component's configuration, as the function worker reports it.
 type Description struct {

@@ -22,7 +22,7 @@ import (
 // Addresses returns the instances of a workload from the cache, each with its own ID. No address and no error means
 // that the workload has no instances. Errors wrap a reason of package backlog.
 type Addresses interface {
-	Addresses(workload string) ([]backlog.InstanceAddress, error)
+	Addresses(workload backlog.Object) ([]backlog.InstanceAddress, error)
 }
 
 // Scraper reads the metrics of instances. Its methods are safe for concurrent use.
@@ -41,7 +41,7 @@ type Scraper struct {
 // If none of several answers, it returns an error with the reason of the first instead of an empty sample, since the
 // sum of an empty sample would look like an idle workload. A workload without instances is a sample without any. Errors
 // wrap a reason of package backlog.
-func (s *Scraper) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
+func (s *Scraper) FetchInstances(ctx context.Context, workload backlog.Object) (backlog.InstancesSample, error) {
 	addresses, err := s.addresses.Addresses(workload)
 	if err != nil {
 		return backlog.InstancesSample{}, fmt.Errorf("finding the instances of %s: %w", workload, err)
@@ -60,7 +60,7 @@ type answer struct {
 	err    error
 }
 
-func mergeAnswers(workload string, at time.Time, answers []answer) (backlog.InstancesSample, error) {
+func mergeAnswers(workload backlog.Object, at time.Time, answers []answer) (backlog.InstancesSample, error) {
 	sample := backlog.InstancesSample{At: at}
 	var first error
 	for _, a := range answers {

@@ -23,15 +23,19 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
+func workload() backlog.Object {
+	return backlog.Object{Kind: "Function", Namespace: "media", Name: "w"}
+}
+
 // book has the addresses of workloads.
 type book struct {
 	addresses []backlog.InstanceAddress
 	err       error
 }
 
-func (b book) Addresses(workload string) ([]backlog.InstanceAddress, error) {
-	if workload != "w" {
-		return nil, errors.New("a request for another workload: " + workload)
+func (b book) Addresses(asked backlog.Object) ([]backlog.InstanceAddress, error) {
+	if asked != workload() {
+		return nil, errors.New("a request for another workload: " + asked.String())
 	}
 	return b.addresses, b.err
 }
@@ -70,7 +74,7 @@ func TestFetchScrapesEveryInstance(t *testing.T) {
 	})
 	s := scraper(first, serve(t, "pod-1", says(functionText())))
 	before := time.Now()
-	got, err := s.FetchInstances(t.Context(), "w")
+	got, err := s.FetchInstances(t.Context(), workload())
 	require.NoError(t, err)
 	require.False(t, got.At.Before(before) || got.At.After(time.Now()))
 	require.Zero(t, got.Silent)
@@ -118,7 +122,7 @@ func TestFetchScrapesTwiceIfMessagesSeemInFlight(t *testing.T) {
 				says(left[0])(w, r)
 				left = left[1:]
 			}))
-			got, err := s.FetchInstances(t.Context(), "w")
+			got, err := s.FetchInstances(t.Context(), workload())
 			require.NoError(t, err)
 			require.Empty(t, left)
 			require.Equal(t, test.received, got.Instances[0].Received)
@@ -137,14 +141,14 @@ func TestFetchCountsAnInstanceAsSilentAfterItsSecondScrape(t *testing.T) {
 		}
 		says(counts(110, 10))(w, r)
 	}))
-	_, err := s.FetchInstances(t.Context(), "w")
+	_, err := s.FetchInstances(t.Context(), workload())
 	require.ErrorIs(t, err, backlog.ErrUnavailable)
 }
 
 func TestFetchCountsSilentInstances(t *testing.T) {
 	s := scraper(refused(t, "dead"), serve(t, "alive", says(functionText())),
 		serve(t, "wrong", says("up 1\n")))
-	got, err := s.FetchInstances(t.Context(), "w")
+	got, err := s.FetchInstances(t.Context(), workload())
 	require.NoError(t, err)
 	require.Equal(t, 2, got.Silent)
 	require.Len(t, got.Instances, 1)
@@ -155,7 +159,7 @@ func TestFetchCountsSilentInstances(t *testing.T) {
 }
 
 func TestFetchOfAWorkloadWithoutInstancesIsNoError(t *testing.T) {
-	got, err := scraper().FetchInstances(t.Context(), "w")
+	got, err := scraper().FetchInstances(t.Context(), workload())
 	require.NoError(t, err)
 	require.Empty(t, got.Instances)
 	require.Zero(t, got.Silent)
@@ -165,7 +169,7 @@ func TestFetchOfAWorkloadWithoutInstancesIsNoError(t *testing.T) {
 func TestFetchReportsUnknownAddresses(t *testing.T) {
 	s := scraper()
 	s.addresses = book{err: fmt.Errorf("%w: pods are not listed yet", backlog.ErrNoData)}
-	_, err := s.FetchInstances(t.Context(), "w")
+	_, err := s.FetchInstances(t.Context(), workload())
 	require.ErrorIs(t, err, backlog.ErrNoData)
 	require.ErrorContains(t, err, "finding the instances of w: no data yet: pods are not listed yet")
 }
@@ -210,7 +214,7 @@ func TestFetchWithoutAnyAnswerReturnsTheReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scraper(serve(t, "pod-0", test.handler))
 			s.maxBytes = 1 << 10
-			got, err := s.FetchInstances(t.Context(), "w")
+			got, err := s.FetchInstances(t.Context(), workload())
 			require.ErrorIs(t, err, test.reason)
 			require.ErrorContains(t, err, "the only instance of w: ")
 			require.ErrorContains(t, err, "pod-0 at 127.0.0.1:")
@@ -219,7 +223,7 @@ func TestFetchWithoutAnyAnswerReturnsTheReason(t *testing.T) {
 		})
 	}
 
-	_, err := scraper(refused(t, "a"), refused(t, "b")).FetchInstances(t.Context(), "w")
+	_, err := scraper(refused(t, "a"), refused(t, "b")).FetchInstances(t.Context(), workload())
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 	require.ErrorContains(t, err, "none of the 2 instances of w answers; the first: unreachable: a at 127.0.0.1:")
 	require.ErrorContains(t, err, "connection refused: is it still starting?")
@@ -231,7 +235,7 @@ func TestFetchFollowsNoRedirect(t *testing.T) {
 	s := scraper(serve(t, "pod-0", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://"+other.HostPort+"/metrics", http.StatusFound)
 	}))
-	_, err := s.FetchInstances(t.Context(), "w")
+	_, err := s.FetchInstances(t.Context(), workload())
 	require.ErrorIs(t, err, backlog.ErrProtocol)
 	require.ErrorContains(t, err, "it answered 302")
 	require.False(t, called.Load())
@@ -243,7 +247,7 @@ func TestFetchUsesNoProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://"+proxy.HostPort)
 	// Go never uses a proxy for a loopback address, so the test needs a name that does not exist.
 	s := scraper(backlog.InstanceAddress{ID: "pod-0", HostPort: "pod-0.invalid:9094"})
-	_, err := s.FetchInstances(t.Context(), "w")
+	_, err := s.FetchInstances(t.Context(), workload())
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 	require.False(t, called.Load())
 }
@@ -261,13 +265,13 @@ func TestFetchTimesOutOnSlowInstances(t *testing.T) {
 	s := scraper(serve(t, "drips", drip), serve(t, "alive", says(functionText())))
 	s.timeout = 50 * time.Millisecond
 	t.Cleanup(func() { close(release) })
-	got, err := s.FetchInstances(t.Context(), "w")
+	got, err := s.FetchInstances(t.Context(), workload())
 	require.NoError(t, err)
 	require.Equal(t, 1, got.Silent)
 	require.Len(t, got.Instances, 1)
 
 	s.addresses = book{addresses: s.addresses.(book).addresses[:1]}
-	_, err = s.FetchInstances(t.Context(), "w")
+	_, err = s.FetchInstances(t.Context(), workload())
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 	require.ErrorContains(t, err, "no answer within 50ms: does a network policy close its metrics port?")
 }
@@ -282,7 +286,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	s.timeout = time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-requested; cancel() }()
-	_, err := s.FetchInstances(ctx, "w")
+	_, err := s.FetchInstances(ctx, workload())
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 	require.InDelta(t, 1, testutil.ToFloat64(s.metrics.scrapes.WithLabelValues("canceled")), 0)
@@ -302,7 +306,7 @@ func TestFetchBoundsConcurrentRequests(t *testing.T) {
 		addresses[i] = serve(t, fmt.Sprint("pod-", i), count)
 	}
 	s := scraper(addresses...)
-	got, err := s.FetchInstances(t.Context(), "w")
+	got, err := s.FetchInstances(t.Context(), workload())
 	require.NoError(t, err)
 	require.Len(t, got.Instances, len(addresses))
 	require.LessOrEqual(t, most.Load(), int64(atOnce))
@@ -315,7 +319,7 @@ func TestFetchScrapesOnlyPlainAddresses(t *testing.T) {
 		"host?x:80", "ho st:80", "host#x:80", "http://host:80", "::1:9094",
 	} {
 		_, err := scraper(backlog.InstanceAddress{ID: "pod-0", HostPort: hostPort}).FetchInstances(t.Context(),
-			"w")
+			workload())
 		require.ErrorIs(t, err, backlog.ErrProtocol, hostPort)
 		require.ErrorContains(t, err, "its address must look like 10.2.0.17:9094", hostPort)
 	}

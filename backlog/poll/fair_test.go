@@ -68,13 +68,13 @@ func (s *street) List(_ context.Context, _ backlog.Namespace, add func(topic str
 	return nil
 }
 
-func (s *street) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
+func (s *street) FetchInstances(ctx context.Context, of backlog.Workload) (backlog.InstancesSample, error) {
 	at := time.Now()
 	within := 2 * time.Second // pods at once
-	if strings.Contains(workload, "of-10") {
+	if strings.Contains(of.String(), "of-10") {
 		within = 6 * time.Second // four at once
 	}
-	err := s.answer(ctx, workload, within)
+	err := s.answer(ctx, of.String(), within)
 	return backlog.InstancesSample{At: at, Instances: []backlog.InstanceSample{{ID: "0"}}}, err
 }
 
@@ -113,8 +113,9 @@ func silentWorkloads(count, pods int) neighbour {
 	return func(_ *testing.T, _ *street, store *backlog.Store) {
 		for i := range count {
 			one := backlog.NewSubscription(cluster(), function, fmt.Sprint("persistent://public/default/quick-", i))
-			one.Workload = fmt.Sprint("neighbour/stuck-", i, "-of-", pods)
-			store.Track(one.Workload, one)
+			stuck := backlog.Object{Namespace: "neighbour", Name: fmt.Sprint("stuck-", i, "-of-", pods)}
+			one.Workload = stuck
+			store.Track(backlog.Owner(stuck.Namespace, stuck.Name), one)
 		}
 	}
 }
@@ -155,7 +156,7 @@ func TestNoNeighbourMakesReadingsRare(t *testing.T) {
 					subscription := backlog.NewSubscription(cluster(), function, "persistent://public/default/victim")
 					if strings.Contains(name, "workloads") {
 						subscription = backlog.NewSubscription(cluster(), function, "persistent://public/default/other")
-						subscription.Workload = "victim/workload"
+						subscription.Workload = backlog.Object{Namespace: "victim", Name: "workload"}
 					}
 					began := time.Now()
 					store.Track("victim/policy", subscription)

@@ -138,7 +138,7 @@ func (m *pulsarModel) AddEntries(_ context.Context, _ backlog.Topic, said backlo
 	return said
 }
 
-func (m *pulsarModel) FetchInstances(context.Context, string) (backlog.InstancesSample, error) {
+func (m *pulsarModel) FetchInstances(context.Context, backlog.Workload) (backlog.InstancesSample, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.advance()
@@ -184,7 +184,7 @@ func (m *pulsarModel) decide(t *testing.T, length time.Duration, minReplicas int
 	t.Helper()
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), subscriptionName, orders)
-	subscription.Workload = "workload"
+	subscription.Workload = backlog.Object{Name: "workload"}
 	state := policy.State{Capacity: fixture.Capacity(perReplica)}
 	state.Capacity.Coverage = 0.98
 	h := history{implausible: map[string]int{}}

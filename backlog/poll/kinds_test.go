@@ -73,10 +73,10 @@ func (f *fakeCluster) List(_ context.Context, namespace backlog.Namespace, add f
 	return f.listErr
 }
 
-func (f *fakeCluster) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
+func (f *fakeCluster) FetchInstances(ctx context.Context, of backlog.Workload) (backlog.InstancesSample, error) {
 	f.mu.Lock()
 	at := time.Now()
-	f.scrapes[workload] = append(f.scrapes[workload], at)
+	f.scrapes[of.String()] = append(f.scrapes[of.String()], at)
 	f.scraping++
 	f.most = max(f.most, f.scraping)
 	err, hang := f.scrapeErr, f.hang
@@ -181,7 +181,7 @@ func TestPollerReportsMissingSources(t *testing.T) {
 			subscription := matching(t, "in-.*")
 			store.Track("me", subscription)
 			plain := backlog.NewSubscription(cluster(), function, orders)
-			plain.Workload = "shop/resize"
+			plain.Workload = backlog.Object{Namespace: "shop", Name: "resize"}
 			store.Track("you", plain)
 			time.Sleep(time.Second)
 			_, err := store.Read(subscription, time.Now())
@@ -200,11 +200,11 @@ func TestPollerReadsInstancesBesideTopics(t *testing.T) {
 		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster()
 		run(t, pulsar.config(store, source), func(*poll.Poller) {
 			subscription := backlog.NewSubscription(cluster(), function, orders)
-			subscription.Workload = "shop/resize"
+			subscription.Workload = backlog.Object{Namespace: "shop", Name: "resize"}
 			store.Track("me", subscription)
 			store.Track("you", subscription)
 			time.Sleep(95 * time.Second)
-			require.InDelta(t, 10, pulsar.scraped("shop/resize"), 1, "once an interval for all owners")
+			require.InDelta(t, 10, pulsar.scraped("/shop/resize"), 1, "once an interval for all owners")
 			require.False(t, pulsar.limited, "a function worker needs longer than an answer about a topic")
 			require.InDelta(t, 10, pulsar.updates(orders), 1, "an update for each answer of the topic, none for instances")
 			r, err := store.Read(subscription, time.Now())
@@ -223,9 +223,9 @@ func TestPollerReadsInstancesBesideTopics(t *testing.T) {
 			store.Untrack("me")
 			store.Untrack("you")
 			time.Sleep(time.Second)
-			before := pulsar.scraped("shop/resize")
+			before := pulsar.scraped("/shop/resize")
 			time.Sleep(time.Minute)
-			require.Equal(t, before, pulsar.scraped("shop/resize"))
+			require.Equal(t, before, pulsar.scraped("/shop/resize"))
 		})
 	})
 }
@@ -237,8 +237,8 @@ func TestInstancesThatHangDelayNoTopic(t *testing.T) {
 		run(t, pulsar.config(store, source), func(*poll.Poller) {
 			for i := range 20 {
 				subscription := backlog.NewSubscription(cluster(), function, fmt.Sprint("topic-", i))
-				subscription.Workload = fmt.Sprint("workload ", i)
-				store.Track(subscription.Workload, subscription)
+				subscription.Workload = backlog.Object{Name: fmt.Sprint(i)}
+				store.Track(subscription.Workload.String(), subscription)
 			}
 			time.Sleep(time.Second)
 			for i := range 20 {

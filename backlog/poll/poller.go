@@ -171,7 +171,7 @@ func (p *Poller) fetch(ctx context.Context, j backlog.Job, watching chan<- backl
 		result.err = p.fetchListing(ctx, timed, j.Namespace())
 		news = p.feed.PatternsIn(j.Namespace())
 	case backlog.WorkloadKind:
-		result.err = p.fetchInstances(ctx, j.Name) // the next answer of a topic is news for both
+		result.err = p.fetchInstances(ctx, j.Workload) // the next answer of a topic is news for both
 	}
 	if ctx.Err() != nil {
 		return result
@@ -241,7 +241,7 @@ func (p *Poller) list(ctx context.Context, namespace backlog.Namespace, listing 
 	return p.config.Lister.List(ctx, namespace, listing.Add)
 }
 
-func (p *Poller) fetchInstances(ctx context.Context, workload string) error {
+func (p *Poller) fetchInstances(ctx context.Context, workload backlog.Workload) error {
 	sample, err := p.config.Instances.FetchInstances(ctx, workload)
 	switch {
 	case err == nil:
@@ -357,5 +357,5 @@ type Watcher interface {
 
 // InstanceSource reads the counters of the instances of a workload, in a bounded time of its own.
 type InstanceSource interface {
-	FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error)
+	FetchInstances(ctx context.Context, workload backlog.Workload) (backlog.InstancesSample, error)
 }

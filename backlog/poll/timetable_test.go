@@ -69,7 +69,7 @@ func newTimetable(t *testing.T, seed uint64) *timetable {
 		w.jobs = append(
 			w.jobs,
 			backlog.TopicJob(backlog.Topic{Cluster: cluster, Name: fmt.Sprint(i)}),
-			backlog.WorkloadJob(fmt.Sprint(i)),
+			backlog.WorkloadJob(backlog.Object{Name: fmt.Sprint(i)}),
 			backlog.NamespaceJob(backlog.Namespace{Cluster: cluster, Name: fmt.Sprint(i)}),
 		)
 	}

@@ -39,8 +39,8 @@ type Worker struct {
 	now    func() time.Time
 	// statuses bounds the requests for /status.
 	statuses *workerLimits
-	// last has the last answer of FetchInstances for each workload, until the next request.
-	last *backlog.Cache[string, backlog.InstancesSample]
+	// last has the last answer of FetchInstances, until the next request.
+	last *backlog.Cache[function.Component, backlog.InstancesSample]
 }
 
 // maxWorkloads bounds the cached answers.
@@ -52,7 +52,7 @@ const maxWorkloads = 10_000
 func (s *Source) Worker(every time.Duration) *Worker {
 	return &Worker{
 		client: s.client, now: s.now, statuses: newWorkerLimits(s.now),
-		last: backlog.NewCache[string, backlog.InstancesSample](every, maxWorkloads),
+		last: backlog.NewCache[function.Component, backlog.InstancesSample](every, maxWorkloads),
 	}
 }
 
@@ -86,8 +86,7 @@ func (w *Worker) configuration(ctx context.Context, a address, component functio
 	return f, parallelism, err
 }
 
-// FetchInstances reads the counters of the component's instances. Errors are those of Describe, and
-// backlog.ErrUnsupported for a workload that is no component's.
+// FetchInstances reads the counters of the component's instances. Errors are those of Describe.
 //
 // An instance that does not run, or that its worker could not reach, counts as Silent: the worker sends zeros for it.
 // The answer has the configured number of instances: instances that were added to the StatefulSet are not in it.
@@ -95,13 +94,11 @@ func (w *Worker) configuration(ctx context.Context, a address, component functio
 // The time in calls is the lifetime mean of a call times their number. This is the sum that the instance keeps, up to
 // the rounding of a float64, unless a call was timed and not yet counted; then it lacks that call. For an asynchronous
 // Java function this holds for all calls in flight. A rate over a window has that error once at each end.
-func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample backlog.InstancesSample, err error) {
-	if last, fresh := w.last.Get(workload, w.now()); fresh {
+func (w *Worker) FetchInstances(
+	ctx context.Context, component function.Component,
+) (sample backlog.InstancesSample, err error) {
+	if last, fresh := w.last.Get(component, w.now()); fresh {
 		return last, nil
-	}
-	component, err := function.ParseComponent(workload)
-	if err != nil {
-		return backlog.InstancesSample{}, backlog.Errorf(backlog.ErrUnsupported, "%s", err)
 	}
 	a, err := componentAddress(component)
 	if err != nil {
@@ -123,7 +120,7 @@ func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample ba
 		return backlog.InstancesSample{}, err
 	}
 	sample.At = at
-	w.last.Put(workload, sample, at)
+	w.last.Put(component, sample, at)
 	return sample, nil
 }
 
@@ -207,7 +204,7 @@ func describe(f function.Function, component function.Component, parallelism int
 	case err != nil:
 		return function.Description{}, backlog.Errorf(backlog.ErrUnsupported, "%s", err)
 	}
-	subscription.Cluster, subscription.Workload = component.Cluster, component.Workload()
+	subscription.Cluster, subscription.Workload = component.Cluster, component
 	return function.Description{
 		Subscription: subscription, Type: kind, Parallelism: parallelism, NeverAcknowledges: f.NeverAcknowledges,
 	}, nil

@@ -63,7 +63,7 @@ func TestDescribeSaysWhatAComponentConsumes(t *testing.T) {
 			require.Equal(t, function.Description{
 				Subscription: backlog.Subscription{
 					Cluster: tt.component.Cluster, Name: tt.component.FullName(), Topics: tt.topics, Patterns: tt.patterns,
-					Workload: tt.component.Workload(),
+					Workload: tt.component,
 				},
 				Type: backlog.Shared, Parallelism: 2,
 			}, config)
@@ -111,7 +111,7 @@ func TestFetchInstancesOfFunctions(t *testing.T) {
 			worker := newSource(t, Config{}, broker).Worker(0)
 			worker.now = func() time.Time { return sent }
 
-			sample, err := worker.FetchInstances(t.Context(), broker.component(function.KindFunction, "sf").Workload())
+			sample, err := worker.FetchInstances(t.Context(), broker.component(function.KindFunction, "sf"))
 
 			require.NoError(t, err)
 			require.Equal(t, tt.want, sample)
@@ -123,7 +123,7 @@ func TestFetchInstancesOfASinkHasNoTimes(t *testing.T) {
 	broker := newFakeBroker(t)
 	broker.on("/admin/v3/sinks/public/default/sk/status", answers(string(fixture(t, "4.0.8-sink-status.json"))))
 	sample, err := newSource(t, Config{}, broker).Worker(0).FetchInstances(t.Context(),
-		broker.component(function.KindSink, "sk").Workload())
+		broker.component(function.KindSink, "sk"))
 	require.NoError(t, err)
 	require.Equal(t, []backlog.InstanceSample{
 		{ID: "public/default/sk#0", Received: 1, Processed: 1},
@@ -143,7 +143,7 @@ func TestFetchInstancesRepeatsTheLastAnswer(t *testing.T) {
 	worker := newSource(t, Config{}, broker).Worker(30 * time.Second)
 	worker.now = func() time.Time { return now }
 	fetch := func(name string) backlog.InstancesSample {
-		sample, err := worker.FetchInstances(t.Context(), broker.component(function.KindSink, name).Workload())
+		sample, err := worker.FetchInstances(t.Context(), broker.component(function.KindSink, name))
 		require.NoError(t, err)
 		return sample
 	}
@@ -157,7 +157,7 @@ func TestFetchInstancesRepeatsTheLastAnswer(t *testing.T) {
 
 	now = now.Add(time.Hour)
 	broker.on(path+"a/status", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
-	_, err := worker.FetchInstances(t.Context(), broker.component(function.KindSink, "a").Workload())
+	_, err := worker.FetchInstances(t.Context(), broker.component(function.KindSink, "a"))
 	require.ErrorIs(t, err, backlog.ErrForbidden)
 }
 
@@ -183,7 +183,7 @@ func TestTheWorkerThatOwnsAFunctionIsFollowedToAllowedHosts(t *testing.T) {
 	broker, owner := newFakeBroker(t), newFakeBroker(t)
 	broker.on("/admin/v3/sinks/public/default/sk/status", redirectsTo(owner.URL))
 	owner.on("/admin/v3/sinks/public/default/sk/status", answers(string(fixture(t, "4.0.8-sink-status.json"))))
-	workload := broker.component(function.KindSink, "sk").Workload()
+	workload := broker.component(function.KindSink, "sk")
 
 	token := writeFile(t, "token", "secret")
 	sample, err := newSource(t, Config{TokenFile: token}, broker, owner).Worker(0).FetchInstances(t.Context(), workload)
@@ -324,7 +324,5 @@ func TestInvalidComponentsAreNotRequested(t *testing.T) {
 			require.ErrorContains(t, err, tt.text)
 		})
 	}
-	_, err := worker.FetchInstances(t.Context(), "pods:media/resize")
-	require.ErrorIs(t, err, backlog.ErrUnsupported)
 	require.Empty(t, broker.requested())
 }

@@ -62,7 +62,7 @@ func TestAWorkerThatHangsGetsNoRequestForAMinute(t *testing.T) {
 			function.Component{
 				Cluster: component("sk").Cluster, Kind: function.KindSink, Tenant: "public", Namespace: "default",
 				Name: "sk",
-			}.Workload())
+			})
 		require.ErrorIs(t, err, backlog.ErrUnavailable)
 		require.Len(t, broker.requested(), before)
 		require.NoError(t, worker.SetParallelism(t.Context(), component("sf"), 2), "other requests are allowed")

@@ -34,20 +34,20 @@ func TestWorkersOfEachVersion(t *testing.T) {
 			require.Equal(t, function.Description{
 				Subscription: backlog.Subscription{
 					Name: "my/custom sub", Topics: []string{"persistent://public/default/literal"},
-					Patterns: []string{"persistent://public/default/rx-.*"}, Workload: resize.Workload(),
+					Patterns: []string{"persistent://public/default/rx-.*"}, Workload: resize,
 				},
 				Type: backlog.Failover, Parallelism: 2,
 			}, config(resize, "function-config-patterned.json"))
 			require.Equal(t, function.Description{
 				Subscription: backlog.Subscription{
-					Name: "mine", Topics: []string{"persistent://public/default/sink-in"}, Workload: sink.Workload(),
+					Name: "mine", Topics: []string{"persistent://public/default/sink-in"}, Workload: sink,
 				},
 				Type: backlog.KeyShared, Parallelism: 2,
 			}, config(sink, "sink-config-keyed.json"))
 			require.Equal(t, function.Description{
 				Subscription: backlog.Subscription{
 					Name:   "BatchSourceExecutor-public/default/tasks",
-					Topics: []string{"persistent://public/default/tasks-intermediate"}, Workload: source.Workload(),
+					Topics: []string{"persistent://public/default/tasks-intermediate"}, Workload: source,
 				},
 				Type: backlog.Shared, Parallelism: 2,
 			}, config(source, "source-config-batch.json"))

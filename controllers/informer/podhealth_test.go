@@ -208,8 +208,8 @@ func TestHealthOfOneWorkload(t *testing.T) {
 	crashed(ill)
 	crashed(other)
 	ill.Name, other.Name, other.Namespace = "resize-function-1", "resize-function-2", "shop"
-	pods := &Pods{watches: []podWatch{watchOf(t, well, ill, other)}}
-	health, err := pods.Health("Function/media/resize")
+	pods := podsOf(watchOf(t, well, ill, other))
+	health, err := pods.Health(resize())
 	require.NoError(t, err)
 	require.Equal(t, policy.Pods{Ready: 1, Unready: 1, UnreadySince: minutes(5), CrashLooping: 1}, health)
 }

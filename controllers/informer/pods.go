@@ -4,13 +4,13 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,21 +48,12 @@ const (
 
 // Pods has the pods of workloads: the addresses of their metrics, and their health. It is safe for concurrent use.
 type Pods struct {
-	// direct checks at the API server whether the adapter may list pods: a forbidden watch fails silently and never ends.
+	// direct lists selected pods.
 	direct client.Reader
-	// watches of pods alone: the adapter works without them. There are two, because a watch has one selector.
-	watches []podWatch
-	// namespaces are those of the watches; none for all.
-	namespaces []string
+	// watched are the pods of each watched namespace, or of metav1.NamespaceAll.
+	watched map[string]*watchedPods
 	// selections are the health of selected pods that are not in the cache.
 	selections *target.Lookups[podSelection, selectedPods]
-	// forbidden signals that the watch of pods is forbidden; it holds one signal.
-	forbidden chan struct{}
-
-	// mu guards unknown.
-	mu sync.Mutex
-	// unknown is why pods are unknown; nil when they are known.
-	unknown error
 }
 
 type podWatch struct {
@@ -75,42 +66,38 @@ type podWatch struct {
 // have pods while Start runs.
 func NewPods(mgr manager.Manager, namespaces []string) (*Pods, error) {
 	p := &Pods{
-		direct: mgr.GetAPIReader(), namespaces: namespaces, forbidden: make(chan struct{}, 1),
-		unknown: errPodsNotRead, selections: newSelections(time.Now),
+		direct: mgr.GetAPIReader(), watched: map[string]*watchedPods{}, selections: newSelections(time.Now),
 	}
 	connection, err := apiutil.RESTClientForGVK(corev1.SchemeGroupVersion.WithKind("Pod"), false, false, mgr.GetConfig(),
 		serializer.NewCodecFactory(mgr.GetScheme()), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("connecting to watch pods: %w", err)
 	}
-	for _, selector := range []func() (labels.Selector, error){instanceSelector, workerSelector} {
-		one, err := selector()
-		if err != nil {
-			return nil, err
-		}
-		for _, namespace := range orAll(namespaces) {
-			watch, err := p.watch(connection, namespace, one)
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		watched := newWatchedPods(p.direct, namespace)
+		for _, selector := range []func() (labels.Selector, error){instanceSelector, workerSelector} {
+			one, err := selector()
 			if err != nil {
 				return nil, err
 			}
-			p.watches = append(p.watches, watch)
+			watch, err := watched.watch(connection, one)
+			if err != nil {
+				return nil, err
+			}
+			watched.watches = append(watched.watches, watch)
 		}
+		p.watched[namespace] = watched
 	}
 	return p, nil
 }
 
-// orAll are the namespaces of requests: all at once without a choice.
-func orAll(namespaces []string) []string {
-	if len(namespaces) == 0 {
-		return []string{metav1.NamespaceAll}
-	}
-	return namespaces
-}
-
-// watch creates the watch of one namespace and selector.
-func (p *Pods) watch(connection toolscache.Getter, namespace string, selector labels.Selector) (podWatch, error) {
+// watch creates the watch of one selector.
+func (p *watchedPods) watch(connection toolscache.Getter, selector labels.Selector) (podWatch, error) {
 	informer := toolscache.NewSharedIndexInformer(
-		toolscache.NewFilteredListWatchFromClient(connection, "pods", namespace,
+		toolscache.NewFilteredListWatchFromClient(connection, "pods", p.namespace,
 			func(options *metav1.ListOptions) { options.LabelSelector = selector.String() }),
 		&corev1.Pod{}, 0, toolscache.Indexers{indexInstance: indexPod})
 	err := errors.Join(informer.SetTransform(podTransform()), informer.SetWatchErrorHandlerWithContext(p.watchFailed))
@@ -147,13 +134,13 @@ func workloadOf(pod *corev1.Pod) string {
 		return ""
 	}
 	if isOfWorker(pod.Labels) {
-		return target.WorkloadKey(cluster.KindStatefulSet, pod.Namespace, owner.Name)
+		return backlog.Object{Kind: cluster.KindStatefulSet, Namespace: pod.Namespace, Name: owner.Name}.String()
 	}
 	for _, kind := range cluster.WorkloadKinds() {
 		name := pod.Labels[labelName]
 		if pod.Labels[labelComponent] == strings.ToLower(kind) && name != "" &&
 			owner.Name == plan.FunctionMeshName(v1alpha1.ScaleTargetRef{Kind: kind, Name: name}) {
-			return target.WorkloadKey(kind, pod.Namespace, name)
+			return backlog.Object{Kind: kind, Namespace: pod.Namespace, Name: name}.String()
 		}
 	}
 	return ""
@@ -161,7 +148,7 @@ func workloadOf(pod *corev1.Pod) string {
 
 // Addresses returns where the running instances of the workload serve their metrics, sorted. Without an error, an empty
 // list means that no instance runs.
-func (p *Pods) Addresses(workload string) ([]backlog.InstanceAddress, error) {
+func (p *Pods) Addresses(workload backlog.Object) ([]backlog.InstanceAddress, error) {
 	pods, err := p.list(workload)
 	if err != nil {
 		return nil, err
@@ -177,7 +164,7 @@ func (p *Pods) Addresses(workload string) ([]backlog.InstanceAddress, error) {
 }
 
 // Health returns the health of the pods of the workload. Without an error, zeros mean that all its pods are healthy.
-func (p *Pods) Health(workload string) (policy.Pods, error) {
+func (p *Pods) Health(workload backlog.Object) (policy.Pods, error) {
 	pods, err := p.list(workload)
 	if err != nil {
 		return policy.Pods{}, err
@@ -186,12 +173,16 @@ func (p *Pods) Health(workload string) (policy.Pods, error) {
 }
 
 // list returns the pods of the workload, or why pods are unknown.
-func (p *Pods) list(workload string) (pods []*instancePod, err error) {
-	if err := p.unknownReason(); err != nil {
+func (p *Pods) list(workload backlog.Object) (pods []*instancePod, err error) {
+	watched := cmp.Or(p.watched[workload.Namespace], p.watched[metav1.NamespaceAll])
+	if watched == nil {
+		return nil, errPodsNotRead
+	}
+	if err := watched.unknownReason(); err != nil {
 		return nil, err
 	}
-	for _, watch := range p.watches {
-		objects, err := watch.pods.ByIndex(indexInstance, workload)
+	for _, watch := range watched.watches {
+		objects, err := watch.pods.ByIndex(indexInstance, workload.String())
 		if err != nil {
 			return nil, fmt.Errorf("listing the pods of %s: %w", workload, err)
 		}

@@ -56,10 +56,25 @@ func watchOf(t *testing.T, pods ...*corev1.Pod) podWatch {
 	}
 }
 
+// podsOf has pods of all namespaces, which are known.
+func podsOf(watches ...podWatch) *Pods {
+	return &Pods{watched: map[string]*watchedPods{metav1.NamespaceAll: {watches: watches}}}
+}
+
+// unreadPods has pods of one namespace, or all, which Start makes known.
+func unreadPods(direct client.Reader, namespace string, watches ...podWatch) *watchedPods {
+	watched := newWatchedPods(direct, namespace)
+	watched.watches = watches
+	return watched
+}
+
+func resize() backlog.Object {
+	return backlog.Object{Kind: cluster.KindFunction, Namespace: fixture.Namespace, Name: "resize"}
+}
+
 func TestAddresses(t *testing.T) {
-	const resize = "Function/media/resize"
 	tests := map[string]struct {
-		workload string
+		workload backlog.Object
 		change   func(*corev1.Pod)
 		want     []backlog.InstanceAddress
 	}{
@@ -81,14 +96,14 @@ func TestAddresses(t *testing.T) {
 			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "[fd00::1]:9094"}},
 		},
 		"of a Sink": {
-			workload: "Sink/media/resize",
+			workload: backlog.Object{Kind: "Sink", Namespace: "media", Name: "resize"},
 			change: func(p *corev1.Pod) {
 				p.Labels[labelComponent], p.OwnerReferences[0].Name = "sink", "resize-sink"
 			},
 			want: []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
 		},
-		"of another workload":     {workload: "Function/media/crop"},
-		"of another namespace":    {workload: "Function/shop/resize"},
+		"of another workload":     {workload: backlog.Object{Kind: "Function", Namespace: "media", Name: "crop"}},
+		"of another namespace":    {workload: backlog.Object{Kind: "Function", Namespace: "shop", Name: "resize"}},
 		"that is not scheduled":   {change: func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }},
 		"that has completed":      {change: func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }},
 		"that has no address yet": {change: func(p *corev1.Pod) { p.Status.PodIP = "" }},
@@ -107,8 +122,8 @@ func TestAddresses(t *testing.T) {
 			if test.change != nil {
 				test.change(pod)
 			}
-			p := &Pods{watches: []podWatch{watchOf(t, pod)}}
-			found, err := p.Addresses(cmp.Or(test.workload, resize))
+			p := podsOf(watchOf(t, pod))
+			found, err := p.Addresses(cmp.Or(test.workload, resize()))
 			require.NoError(t, err)
 			require.Equal(t, test.want, found)
 		})
@@ -122,9 +137,8 @@ type podLister struct {
 	mu    sync.Mutex
 	fails error
 	asked int
-	// forbids a namespace; namespaces are those of the requests.
-	forbids    string
-	namespaces []string
+	// forbids a namespace.
+	forbids string
 }
 
 func (l *podLister) List(_ context.Context, _ client.ObjectList, options ...client.ListOption) error {
@@ -132,7 +146,6 @@ func (l *podLister) List(_ context.Context, _ client.ObjectList, options ...clie
 	defer l.mu.Unlock()
 	l.asked++
 	namespace := (&client.ListOptions{}).ApplyOptions(options).Namespace
-	l.namespaces = append(l.namespaces, namespace)
 	if l.forbids != "" && namespace == l.forbids {
 		return apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))
 	}
@@ -142,42 +155,40 @@ func (l *podLister) List(_ context.Context, _ client.ObjectList, options ...clie
 func (l *podLister) set(fails error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.fails = fails
+	l.fails, l.forbids = fails, ""
 }
 
 func TestForbiddenPodsAreUnknownAndLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		direct := &podLister{fails: apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))}
-		p := &Pods{
-			direct: direct, watches: []podWatch{watchOf(t, testPod())}, unknown: errPodsNotRead,
-		}
-		_, err := p.Addresses("Function/media/resize")
+		p := &Pods{watched: map[string]*watchedPods{"": unreadPods(direct, "", watchOf(t, testPod()))}}
+		_, err := p.Addresses(resize())
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- p.Start(ctx) }()
 		time.Sleep(10 * podProbeInterval)
 		synctest.Wait()
-		_, err = p.Addresses("Function/media/resize")
+		_, err = p.Addresses(resize())
 		require.ErrorIs(t, err, backlog.ErrForbidden)
 		require.ErrorContains(t, err, "grant it list and watch on pods (value rbac.pods of the chart)")
-		_, err = p.Health("Function/media/resize")
+		_, err = p.Health(resize())
 		require.ErrorIs(t, err, backlog.ErrForbidden, "unknown pods are not healthy pods")
 		require.Equal(t, 11, direct.asked)
 
 		direct.set(fmt.Errorf("etcd is away"))
 		time.Sleep(podProbeInterval)
 		synctest.Wait()
-		_, err = p.Addresses("Function/media/resize")
+		_, err = p.Addresses(resize())
 		require.ErrorIs(t, err, backlog.ErrNoData)
 
 		direct.set(nil)
 		time.Sleep(podProbeInterval)
 		synctest.Wait()
-		found, err := p.Addresses("Function/media/resize")
+		found, err := p.Addresses(resize())
 		require.NoError(t, err)
 		require.Len(t, found, 1)
-		pods, err := p.Health("Function/media/resize")
+		pods, err := p.Health(resize())
 		require.NoError(t, err)
 		require.Equal(t, policy.Pods{Unready: 1}, pods, "the pod of the test has no condition")
 		cancel()
@@ -185,30 +196,51 @@ func TestForbiddenPodsAreUnknownAndLogged(t *testing.T) {
 	})
 }
 
-func TestPodsAreKnownWhenAllChosenNamespacesMayBeRead(t *testing.T) {
-	direct := &podLister{forbids: "billing"}
-	p := &Pods{direct: direct, namespaces: []string{"media", "billing"}}
-	require.ErrorIs(t, p.probe(t.Context()), backlog.ErrForbidden)
-	require.Equal(t, []string{"media", "billing"}, direct.namespaces)
-	p.namespaces = []string{"media"}
-	require.NoError(t, p.probe(t.Context()))
+func TestANamespaceThatMayNotBeReadHidesNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		direct := &podLister{forbids: "billing"}
+		p := &Pods{watched: map[string]*watchedPods{
+			"media": unreadPods(direct, "media", watchOf(t, testPod())), "billing": unreadPods(direct, "billing", watchOf(t)),
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- p.Start(ctx) }()
+		synctest.Wait()
+		refused := func() {
+			_, err := p.Health(backlog.Object{Kind: cluster.KindFunction, Namespace: "billing", Name: "pay"})
+			require.ErrorIs(t, err, backlog.ErrForbidden)
+			found, err := p.Addresses(resize())
+			require.NoError(t, err)
+			require.Len(t, found, 1)
+		}
+		refused()
+
+		direct.set(nil)
+		time.Sleep(podProbeInterval)
+		synctest.Wait()
+		_, err := p.Health(backlog.Object{Kind: cluster.KindFunction, Namespace: "billing", Name: "pay"})
+		require.NoError(t, err)
+		p.watched["billing"].watchFailed(ctx, nil, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("deleted")))
+		synctest.Wait()
+		refused()
+		cancel()
+		require.NoError(t, <-done)
+	})
 }
 
 func TestPodsAreUnknownAfterTheirWatchIsForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))
 		direct := &podLister{}
-		p := &Pods{
-			direct: direct, watches: []podWatch{watchOf(t, testPod())},
-			forbidden: make(chan struct{}, 1), unknown: errPodsNotRead,
-		}
+		watched := unreadPods(direct, "", watchOf(t, testPod()))
+		p := &Pods{watched: map[string]*watchedPods{"": watched}}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- p.Start(ctx) }()
 		known := func() error {
 			synctest.Wait()
-			_, err := p.Addresses("Function/media/resize")
-			_, healthErr := p.Health("Function/media/resize")
+			_, err := p.Addresses(resize())
+			_, healthErr := p.Health(resize())
 			require.Equal(t, err, healthErr)
 			return err
 		}
@@ -216,7 +248,7 @@ func TestPodsAreUnknownAfterTheirWatchIsForbidden(t *testing.T) {
 
 		direct.set(forbidden)
 		for range 3 { // as client-go does at every retry
-			p.watchFailed(ctx, nil, forbidden)
+			watched.watchFailed(ctx, nil, forbidden)
 			require.ErrorIs(t, known(), backlog.ErrForbidden)
 		}
 		time.Sleep(10 * podProbeInterval)
@@ -225,7 +257,7 @@ func TestPodsAreUnknownAfterTheirWatchIsForbidden(t *testing.T) {
 		direct.set(nil)
 		time.Sleep(podProbeInterval)
 		require.ErrorIs(t, known(), backlog.ErrForbidden, "the watch may not have retried")
-		p.watchFailed(ctx, nil, forbidden)
+		watched.watchFailed(ctx, nil, forbidden)
 		time.Sleep(podProbeInterval)
 		require.ErrorIs(t, known(), backlog.ErrForbidden, "refused once more")
 		time.Sleep(podProbeInterval)

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,14 +29,56 @@ import (
 // podsUnknown is logged when the adapter may not list pods.
 const podsUnknown = "pods are unknown: no instance is scraped, and decisions do not use pod health"
 
-func (p *Pods) unknownReason() error {
+// watchedPods are the pods of one namespace, or of all. That one may not be read does not make those of others unknown.
+type watchedPods struct {
+	namespace string
+	// direct checks at the API server whether the adapter may list pods: a forbidden watch fails silently and never ends.
+	direct client.Reader
+	// watches of pods alone: the adapter works without them. There are two, because a watch has one selector.
+	watches []podWatch
+	// forbidden signals that a watch is forbidden; it holds one signal.
+	forbidden chan struct{}
+
+	// mu guards unknown.
+	mu sync.Mutex
+	// unknown is why pods are unknown; nil when they are known.
+	unknown error
+}
+
+func newWatchedPods(direct client.Reader, namespace string) *watchedPods {
+	return &watchedPods{
+		namespace: namespace, direct: direct, forbidden: make(chan struct{}, 1), unknown: errPodsNotRead,
+	}
+}
+
+func (p *watchedPods) logger(ctx context.Context) logr.Logger {
+	logger := log.FromContext(ctx).WithName("pods")
+	if p.namespace != metav1.NamespaceAll {
+		logger = logger.WithValues("namespace", p.namespace)
+	}
+	return logger
+}
+
+// NeedLeaderElection is false: every replica scrapes instances.
+func (p *Pods) NeedLeaderElection() bool { return false }
+
+// Start watches pods until the context ends.
+func (p *Pods) Start(ctx context.Context) error {
+	var group errgroup.Group
+	for _, watched := range p.watched {
+		group.Go(func() error { watched.run(ctx); return nil })
+	}
+	return group.Wait()
+}
+
+func (p *watchedPods) unknownReason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.unknown
 }
 
 // setUnknown records why pods are unknown, and returns whether that changed.
-func (p *Pods) setUnknown(unknown error) (changed bool) {
+func (p *watchedPods) setUnknown(unknown error) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	changed = p.unknown == nil || unknown == nil || p.unknown.Error() != unknown.Error()
@@ -42,13 +86,10 @@ func (p *Pods) setUnknown(unknown error) (changed bool) {
 	return changed
 }
 
-// NeedLeaderElection is false: every replica scrapes instances.
-func (p *Pods) NeedLeaderElection() bool { return false }
-
-// Start fills the cache as soon as the adapter may list pods, until the context ends. Forbidden pods are no error: the
+// run fills the cache as soon as the adapter may list pods, until the context ends. Forbidden pods are no error: the
 // adapter works without them.
-func (p *Pods) Start(ctx context.Context) error {
-	logger := log.FromContext(ctx).WithName("pods")
+func (p *watchedPods) run(ctx context.Context) {
+	logger := p.logger(ctx)
 	listed := func(ctx context.Context) (bool, error) {
 		problem := p.probe(ctx)
 		if problem != nil && p.setUnknown(problem) && ctx.Err() == nil {
@@ -57,7 +98,7 @@ func (p *Pods) Start(ctx context.Context) error {
 		return problem == nil, nil
 	}
 	if wait.PollUntilContextCancel(ctx, podProbeInterval, true, listed) != nil {
-		return nil //nolint:nilerr // stopping
+		return // stopping
 	}
 	p.setUnknown(errPodsNotRead)
 	var group errgroup.Group
@@ -77,12 +118,12 @@ func (p *Pods) Start(ctx context.Context) error {
 		p.follow(ctx)
 		return nil
 	})
-	return group.Wait()
+	_ = group.Wait() // none of them fails
 }
 
 // follow keeps p.unknown up to date while pods are watched.
-func (p *Pods) follow(ctx context.Context) {
-	logger := log.FromContext(ctx).WithName("pods")
+func (p *watchedPods) follow(ctx context.Context) {
+	logger := p.logger(ctx)
 	for {
 		p.setUnknown(nil)
 		logger.Info("watching pods")
@@ -101,7 +142,7 @@ func (p *Pods) follow(ctx context.Context) {
 
 // regain waits until the adapter may list pods again and has listed them: client-go retries a forbidden watch within a
 // minute. It returns false when the context ends.
-func (p *Pods) regain(ctx context.Context) bool {
+func (p *watchedPods) regain(ctx context.Context) bool {
 	ticker := time.NewTicker(podProbeInterval)
 	defer ticker.Stop()
 	for allowed := false; ; {
@@ -121,7 +162,7 @@ func (p *Pods) regain(ctx context.Context) bool {
 
 // watchFailed signals a forbidden watch: the last list would stay for good, while its addresses pass to other pods. The
 // API server checks the permission only when a watch begins, and a watch ends after 5 to 10 minutes.
-func (p *Pods) watchFailed(ctx context.Context, reflector *toolscache.Reflector, err error) {
+func (p *watchedPods) watchFailed(ctx context.Context, reflector *toolscache.Reflector, err error) {
 	if !apierrors.IsForbidden(err) {
 		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 		return
@@ -132,20 +173,16 @@ func (p *Pods) watchFailed(ctx context.Context, reflector *toolscache.Reflector,
 	}
 }
 
-// probe lists one pod of each namespace with the selector of the watch.
-func (p *Pods) probe(ctx context.Context) error {
+// probe lists one pod with the selector of the watch.
+func (p *watchedPods) probe(ctx context.Context) error {
 	selector, err := instanceSelector()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, podProbeTimeout)
 	defer cancel()
-	for _, namespace := range orAll(p.namespaces) {
-		if err = p.direct.List(ctx, &corev1.PodList{}, client.Limit(1), client.InNamespace(namespace),
-			client.MatchingLabelsSelector{Selector: selector}); err != nil {
-			break
-		}
-	}
+	err = p.direct.List(ctx, &corev1.PodList{}, client.Limit(1), client.InNamespace(p.namespace),
+		client.MatchingLabelsSelector{Selector: selector})
 	switch {
 	case apierrors.IsForbidden(err):
 		return errPodsForbidden

@@ -76,7 +76,7 @@ type signalKey struct {
 func (k signalKey) String() string {
 	switch {
 	case k.component != (function.Component{}):
-		return string(k.component.Kind) + " " + k.component.FullName()
+		return k.component.String()
 	case k.subscription != "":
 		return k.subscription
 	default:
@@ -87,7 +87,7 @@ func (k signalKey) String() string {
 func (k signalKey) owner() string {
 	switch {
 	case k.component != (function.Component{}):
-		return backlog.Owner(k.key.Namespace, "signals/"+k.component.Workload())
+		return backlog.Owner(k.key.Namespace, fmt.Sprintf("signals/%s %v %s", k.component, k.component.Cluster, k.component.WorkerURL))
 	case k.subscription != "":
 		return backlog.Owner(k.key.Namespace, "signals/subscription/"+k.subscription)
 	default:

@@ -69,7 +69,7 @@ func TestComponentWithInstanceMetrics(t *testing.T) {
 	resolve()
 	subscription, err := s.subscription(named("media", testComponent()), backlog.Slim, env.now)
 	require.NoError(t, err)
-	require.Equal(t, testComponent().Workload(), subscription.Workload)
+	require.Equal(t, testComponent(), subscription.Workload)
 }
 
 func TestWorkerErrorIsReported(t *testing.T) {

@@ -39,12 +39,12 @@ func workerPod() *corev1.Pod {
 }
 
 func TestPodsAreOfBothWatches(t *testing.T) {
-	p := &Pods{watches: []podWatch{watchOf(t, testPod()), watchOf(t, workerPod())}}
-	for workload, want := range map[string][]backlog.InstanceAddress{
-		"Function/media/resize":                      {{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
-		"StatefulSet/media/pf-public-default-resize": {{ID: "pf-public-default-resize-0", HostPort: "10.2.0.18:19094"}},
-		"StatefulSet/media/resize-function":          nil,
-		"Function/media/pf-public-default-resize":    nil,
+	p := podsOf(watchOf(t, testPod()), watchOf(t, workerPod()))
+	for workload, want := range map[backlog.Object][]backlog.InstanceAddress{
+		{Kind: "Function", Namespace: "media", Name: "resize"}:                      {{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
+		{Kind: "StatefulSet", Namespace: "media", Name: "pf-public-default-resize"}: {{ID: "pf-public-default-resize-0", HostPort: "10.2.0.18:19094"}},
+		{Kind: "StatefulSet", Namespace: "media", Name: "resize-function"}:          nil,
+		{Kind: "Function", Namespace: "media", Name: "pf-public-default-resize"}:    nil,
 	} {
 		found, err := p.Addresses(workload)
 		require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -104,7 +105,9 @@ func (f *Finder) target(ctx context.Context, object map[string]any, ref v1alpha1
 		return &target, err
 	}
 	if f.instanceMetrics == PodInstanceMetrics {
-		subscription.Workload = WorkloadKey(w.Kind, w.Metadata.Namespace, w.Metadata.Name)
+		subscription.Workload = backlog.Object{
+			Kind: w.Kind, Namespace: w.Metadata.Namespace, Name: w.Metadata.Name,
+		}
 	}
 	target.SubscriptionType, target.Subscription = subscriptionType, subscription
 	return &target, nil

@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestWorkloadKeyNeedsInstanceMetrics(t *testing.T) {
-	for mode, want := range map[InstanceMetrics]string{
-		PodInstanceMetrics: "Function/media/resize",
-		NoInstanceMetrics:  "",
+func TestAWorkloadNeedsInstanceMetrics(t *testing.T) {
+	for mode, want := range map[InstanceMetrics]backlog.Workload{
+		PodInstanceMetrics: backlog.Object{Kind: "Function", Namespace: "media", Name: "resize"},
+		NoInstanceMetrics:  nil,
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			targets := newTestTargets(t, []client.Object{fixture.Function(), fixture.ConfigMap()},

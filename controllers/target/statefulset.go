@@ -133,7 +133,9 @@ func (f *Finder) complete(ctx context.Context, target *plan.Target, s statefulSe
 		return err
 	}
 	if f.instanceMetrics == PodInstanceMetrics && s.scrapable() {
-		subscription.Workload = WorkloadKey(cluster.KindStatefulSet, s.Metadata.Namespace, s.Metadata.Name)
+		subscription.Workload = backlog.Object{
+			Kind: cluster.KindStatefulSet, Namespace: s.Metadata.Namespace, Name: s.Metadata.Name,
+		}
 	}
 	target.SubscriptionType, target.Subscription = subscriptionType, subscription
 	return nil

@@ -102,7 +102,7 @@ func TestFindStatefulSetOfWorker(t *testing.T) {
 				topics:   target.Subscription.Topics,
 				patterns: slices.Concat(target.Subscription.Patterns), neverZero: target.NeverZero,
 			})
-			require.Equal(t, "StatefulSet/default/"+name, target.Subscription.Workload)
+			require.Equal(t, "StatefulSet/default/"+name, target.Subscription.Workload.String())
 			require.Equal(t, backlog.Cluster{AdminURL: "http://pulsar:8080"}, target.Subscription.Cluster)
 			require.NotNil(t, target.Replicas)
 			require.Equal(t, plan.BySubresource, target.Scaling)

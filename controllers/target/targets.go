@@ -147,7 +147,3 @@ const (
 	// NoInstanceMetrics scrapes no instance, and needs no right to read pods.
 	NoInstanceMetrics InstanceMetrics = "Off"
 )
-
-// WorkloadKey is the key of a workload for the scrape of its instances, such as Function/media/resize, or
-// StatefulSet/media/pf-public-default-resize.
-func WorkloadKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }

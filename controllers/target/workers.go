@@ -236,7 +236,7 @@ func (w *Workers) Subscription(ctx context.Context, component function.Component
 		return backlog.Subscription{}, err
 	}
 	if w.instanceMetrics != PodInstanceMetrics {
-		config.Subscription.Workload = ""
+		config.Subscription.Workload = nil
 	}
 	return config.Subscription, nil
 }

@@ -15,12 +15,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestWorkloadKeyOfAWorkerFunction(t *testing.T) {
+func TestTheWorkloadOfAWorkerFunction(t *testing.T) {
 	worker := fixture.NewWorker()
-	for mode, workload := range map[InstanceMetrics]string{
-		PodInstanceMetrics: "worker:function/public/default/resize?admin=http%3A%2F%2Fpulsar%3A8080&" +
-			"worker=http%3A%2F%2Fworker%3A6750",
-		NoInstanceMetrics: "",
+	for mode, workload := range map[InstanceMetrics]backlog.Workload{
+		PodInstanceMetrics: function.Component{
+			Cluster: backlog.Cluster{AdminURL: "http://pulsar:8080"}, WorkerURL: "http://worker:6750",
+			Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize",
+		},
+		NoInstanceMetrics: nil,
 	} {
 		targets := newTestTargets(t, nil, func(c *Config) {
 			c.InstanceMetrics, c.Worker = mode, worker

@@ -61,10 +61,10 @@ type pods struct {
 	byWorkload map[string][]backlog.InstanceAddress
 }
 
-func (p *pods) Addresses(workload string) ([]backlog.InstanceAddress, error) {
+func (p *pods) Addresses(workload backlog.Object) ([]backlog.InstanceAddress, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.byWorkload[workload]), nil
+	return slices.Clone(p.byWorkload[workload.Name]), nil
 }
 
 // set sets the last pod of the workload, or replaces one of the same name.
@@ -108,7 +108,7 @@ func (g *ground) newConsumers(
 	c.runner, err = runner(c.truth)
 	require.NoError(t, err)
 	subscription := backlog.NewSubscription(g.cluster, in.FQFN(), in.Topics...)
-	subscription.Workload = in.Name
+	subscription.Workload = backlog.Object{Name: in.Name}
 	c.watch = g.watch(t, subscription)
 	return c
 }
@@ -180,7 +180,7 @@ func (c *consumers) burst(t *testing.T, n int64) {
 // look reads all instances once.
 func (c *consumers) look(t *testing.T) backlog.InstancesSample {
 	t.Helper()
-	sample, err := c.scraper.FetchInstances(t.Context(), c.in.Name)
+	sample, err := c.scraper.FetchInstances(t.Context(), backlog.Object{Name: c.in.Name})
 	require.NoError(t, err)
 	return sample
 }
@@ -195,7 +195,7 @@ type answered struct {
 func (c *consumers) follow(t *testing.T, enough func(totals) bool) (seen []answered) {
 	t.Helper()
 	eventually(t, "the instances", func() bool {
-		sample, err := c.scraper.FetchInstances(t.Context(), c.in.Name)
+		sample, err := c.scraper.FetchInstances(t.Context(), backlog.Object{Name: c.in.Name})
 		if err != nil || sample.Silent > 0 {
 			return false
 		}

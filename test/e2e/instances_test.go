@@ -157,7 +157,7 @@ func (c *consumers) restarts(t *testing.T, first, second replica.Replica) {
 
 	require.NoError(t, first.Kill())
 	require.NoError(t, third.Kill())
-	_, err := c.scraper.FetchInstances(t.Context(), c.in.Name)
+	_, err := c.scraper.FetchInstances(t.Context(), backlog.Object{Name: c.in.Name})
 	require.ErrorIs(t, err, backlog.ErrUnreachable, "nobody's answer is not the answer of nobody")
 	require.ErrorContains(t, err,
 		"none of the 2 instances of instances-java answers; the first: unreachable: instances-java-0 at 127.0.0.1:")

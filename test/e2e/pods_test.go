@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
@@ -97,7 +98,7 @@ func watchedPods(t *testing.T) *informer.Pods {
 	require.NoError(t, err)
 	pods, err := informer.NewPods(manager, nil)
 	require.NoError(t, err)
-	_, err = pods.Health("Function/default/none")
+	_, err = pods.Health(backlog.Object{Kind: "Function", Namespace: "default", Name: "none"})
 	require.Error(t, err, "nothing is known before the first list")
 	ctx, stop := context.WithCancel(t.Context())
 	var group errgroup.Group
@@ -115,7 +116,9 @@ func awaitPods(t *testing.T, pods *informer.Pods, function, what string,
 	t.Helper()
 	scene.Await(t, "pods of "+function+": "+what, func(context.Context) (bool, string, error) {
 		var err error
-		if seen, err = pods.Health("Function/" + stage.Namespace + "/" + function); err != nil {
+		if seen, err = pods.Health(backlog.Object{
+			Kind: "Function", Namespace: stage.Namespace, Name: function,
+		}); err != nil {
 			return false, "", err
 		}
 		return wanted(seen), fmt.Sprintf("%+v", seen), nil

@@ -101,7 +101,7 @@ func (g *ground) begin(ctx context.Context) (err error) {
 	}
 	poller, err := backlogpoll.New(backlogpoll.Config{
 		Store: g.store, Source: g.source, Interval: time.Second, Timeout: 10 * time.Second, PerCluster: 8,
-		Jitter: func() float64 { return 0.5 }, Updated: g.updated, Lister: g.source, Instances: g.scraper, Workloads: 8,
+		Jitter: func() float64 { return 0.5 }, Updated: g.updated, Lister: g.source, Instances: objects{g.scraper}, Workloads: 8,
 	})
 	if err != nil {
 		return err
@@ -170,4 +170,11 @@ func partitionNames(topic string, partitions int) []string {
 		names[i] = partitionName(topic, i)
 	}
 	return names
+}
+
+// objects scrapes the workloads of the ground, which are all objects of Kubernetes.
+type objects struct{ *instances.Scraper }
+
+func (o objects) FetchInstances(ctx context.Context, workload backlog.Workload) (backlog.InstancesSample, error) {
+	return o.Scraper.FetchInstances(ctx, workload.(backlog.Object))
 }

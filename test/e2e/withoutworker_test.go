@@ -20,7 +20,7 @@ func TestSignalsBrokerWithoutWorker(t *testing.T) {
 		_, err := w.worker.Describe(t.Context(), component)
 		require.ErrorIs(t, err, backlog.ErrNoWorker, err)
 		require.ErrorContains(t, err, "set functionsWorkerEnabled=true on the brokers")
-		_, err = w.worker.FetchInstances(t.Context(), component.Workload())
+		_, err = w.worker.FetchInstances(t.Context(), component)
 		require.ErrorIs(t, err, backlog.ErrNoWorker, err)
 	}
 }

@@ -139,7 +139,7 @@ func (w *workerBroker) instances(t *testing.T, kind function.Kind, name string,
 	t.Helper()
 	until(t, func(ctx context.Context) (string, bool) {
 		var err error
-		sample, err = w.worker.FetchInstances(ctx, w.component(kind, name).Workload())
+		sample, err = w.worker.FetchInstances(ctx, w.component(kind, name))
 		if err != nil {
 			return err.Error(), false
 		}

@@ -42,7 +42,7 @@ func missingComponents(t *testing.T, w *workerBroker) {
 		_, err := w.worker.Describe(t.Context(), component)
 		require.ErrorIs(t, err, backlog.ErrFunctionNotFound, err)
 		require.ErrorContains(t, err, string(kind)+" public/default/nope: create it or correct its name")
-		_, err = w.worker.FetchInstances(t.Context(), component.Workload())
+		_, err = w.worker.FetchInstances(t.Context(), component)
 		require.ErrorIs(t, err, backlog.ErrFunctionNotFound, err)
 	}
 	_, err := w.worker.Describe(t.Context(), w.component(function.KindSink, "shared"))
@@ -86,7 +86,7 @@ func workersThatAreAway(t *testing.T, w *workerBroker) {
 	w.Kill()
 	_, err := w.worker.Describe(t.Context(), component)
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
-	_, err = w.worker.FetchInstances(t.Context(), component.Workload())
+	_, err = w.worker.FetchInstances(t.Context(), component)
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 }
 

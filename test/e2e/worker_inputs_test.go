@@ -41,7 +41,7 @@ func theWorkersOwnURLIsAsked(t *testing.T, w *workerBroker) {
 	require.NoError(t, err)
 	require.Equal(t, component.Cluster, got.Subscription.Cluster, "its topics are read from the brokers")
 	require.Equal(t, "public/default/shared", got.Subscription.Name)
-	sample, err := w.worker.FetchInstances(t.Context(), component.Workload())
+	sample, err := w.worker.FetchInstances(t.Context(), component)
 	require.NoError(t, err)
 	require.Len(t, sample.Instances, 2)
 }

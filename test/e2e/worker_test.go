@@ -68,7 +68,7 @@ func aFunctionIsReadBack(t *testing.T, w *workerBroker) {
 			require.Equal(t, backlog.Subscription{
 				Cluster: w.cluster, Name: "public/default/" + tt.name,
 				Topics:   []string{broker.TopicName(plain), broker.TopicName(parts)},
-				Workload: w.component(function.KindFunction, tt.name).Workload(),
+				Workload: w.component(function.KindFunction, tt.name),
 			}, got.Subscription)
 			require.Equal(t, tt.want, got.Type)
 			require.Equal(t, 2, got.Parallelism)
@@ -151,7 +151,7 @@ func instancesCountWhatStatsSay(t *testing.T, w *workerBroker) {
 		}
 		path := "/admin/v3/functions/public/default/counted/stats"
 		require.NoError(t, json.Unmarshal(w.demand(t, http.MethodGet, path), &stats))
-		after, err := w.worker.FetchInstances(t.Context(), w.component(function.KindFunction, "counted").Workload())
+		after, err := w.worker.FetchInstances(t.Context(), w.component(function.KindFunction, "counted"))
 		return err == nil && reflect.DeepEqual(s.Instances, after.Instances)
 	})
 	require.Zero(t, sample.Silent)

@@ -15,9 +15,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// workload of the one subscription.
-const workload = "fn"
-
 // pollEvery is the adapter's default poll interval in seconds, and pollPhase its offset: a sync then finds data 2 or 7
 // s old, the average of two independent periods; in phase, the results would be too good.
 const pollEvery, pollPhase = 10, 3
@@ -102,7 +99,7 @@ func newCapacity(s model.Scenario, without ...Part) *capacity {
 		without: without, every: pollEvery,
 		desired: s.Initial,
 	}
-	c.subscription.Workload = workload
+	c.subscription.Workload = backlog.Object{Name: "fn"}
 	store.Track("policy", c.subscription)
 	return c
 }
@@ -153,7 +150,7 @@ func (c *capacity) ask(system *model.System) {
 
 // scrape requests the instances' metrics.
 func (c *capacity) scrape(system *model.System) {
-	c.store.RecordInstances(workload, system.InstancesSample())
+	c.store.RecordInstances(c.subscription.Workload, system.InstancesSample())
 }
 
 // decide makes a decision on the data.

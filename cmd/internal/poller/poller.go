@@ -6,7 +6,6 @@ package poller
 import (
 	"context"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -94,16 +93,20 @@ func New(config Config) (*Parts, error) {
 
 // instances requests each workload's instances in pods or from a function worker.
 type instances struct {
-	pods, worker poll.InstanceSource
-	podsTimeout  time.Duration
+	pods        *instance.Scraper
+	worker      *pulsar.Worker
+	podsTimeout time.Duration
 }
 
 // FetchInstances implements poll.InstanceSource.
-func (i instances) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
-	if strings.HasPrefix(workload, function.WorkerWorkload) {
-		return i.worker.FetchInstances(ctx, workload)
+func (i instances) FetchInstances(ctx context.Context, workload backlog.Workload) (backlog.InstancesSample, error) {
+	switch of := workload.(type) {
+	case function.Component:
+		return i.worker.FetchInstances(ctx, of)
+	case backlog.Object:
+		ctx, cancel := context.WithTimeout(ctx, i.podsTimeout)
+		defer cancel()
+		return i.pods.FetchInstances(ctx, of)
 	}
-	ctx, cancel := context.WithTimeout(ctx, i.podsTimeout)
-	defer cancel()
-	return i.pods.FetchInstances(ctx, workload)
+	return backlog.InstancesSample{}, backlog.Errorf(backlog.ErrUnsupported, "no instances are known of %s", workload)
 }
