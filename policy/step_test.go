@@ -58,7 +58,7 @@ func newPolled(seed uint64, replicas int32, one float64, poll, window time.Durat
 		store: store, desired: replicas, subscription: backlog.NewSubscription(
 			backlog.Cluster{AdminURL: "http://pulsar:8080"}, polledName, polledTopic),
 	}
-	p.subscription.Workload = polledName
+	p.subscription.Workload = backlog.Object{Name: polledName}
 	store.Track("policy", p.subscription)
 	p.scaleTo(replicas, 0)
 	return p
@@ -83,7 +83,7 @@ func (p *polled) run(until time.Duration) {
 			p.decide()
 		}
 		if p.due(p.poll, 3*tick) {
-			p.store.RecordInstances(polledName, p.instances())
+			p.store.RecordInstances(p.subscription.Workload, p.instances())
 			p.decide()
 		}
 		if p.due(p.sync, 6*tick) {
