@@ -119,12 +119,18 @@ func TestOtherConsumersAreReported(t *testing.T) {
 	env.pods = knownPods{workload: selectedPods(), pods: policy.Pods{Running: new(int32(2))}}
 	env.restart()
 	env.firstDecision(0)
-	for range 12 { // the response has three consumers
-		env.after(testInterval)
-		env.answer(0, 10_000)
-		env.reconcile()
+	polls := func(count int) {
+		for range count { // the response has three consumers
+			env.after(testInterval)
+			env.answer(0, 10_000)
+			env.reconcile()
+		}
 	}
+	polls(7)
 	status, message := env.condition(v1alpha1.ConditionSubscriptionVerified)
+	require.Equal(t, "True/AsExpected", status, message)
+	polls(3)
+	status, message = env.condition(v1alpha1.ConditionSubscriptionVerified)
 	require.Equal(t, "False/SurplusConsumers", status)
 	require.Equal(t, `subscription "public/default/resize" has 1 consumers beside those of Deployment resize, which may `+
 		"disconnect at any time and do not count as capacity: disconnect them or give them a subscription of their own, or set "+

@@ -68,7 +68,7 @@ const (
 	// knownFor is how long arrivals count while the publish rate is unknown.
 	knownFor = 10 * time.Minute
 	// pastRates is how many rates of a reaction time Arrivals keeps.
-	pastRates = 16
+	pastRates = 10
 	// One rate changes the dispersion by this weight, and counts as at most so many times the learned one: a step is no
 	// noise.
 	dispersionWeight, dispersionLimit = 1.0 / 8, 4

@@ -11,15 +11,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Reasons to hold that follow from behavior, with the names that a HorizontalPodAutoscaler has for them.
-const (
-	// HoldScaleUpStabilized: fewer replicas were enough within the stabilization window of scale-up.
-	HoldScaleUpStabilized = "ScaleUpStabilized"
-	// HoldScaleUpLimit and HoldScaleDownLimit: behavior allows no more change, or none in this direction.
-	HoldScaleUpLimit   = "ScaleUpLimit"
-	HoldScaleDownLimit = "ScaleDownLimit"
-)
-
 // Raises are the windows by which behavior.scaleUp limits scale-up. They are empty without such limits.
 type Raises struct {
 	// Wanted are the smallest numbers that were wanted within the stabilization window, and Decided the smallest that were

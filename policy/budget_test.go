@@ -161,12 +161,3 @@ func TestABudgetIsSpentWhileItIsLeft(t *testing.T) {
 	}
 	require.Less(t, all.Replicas, strict.Replicas)
 }
-
-func TestABudgetSurvivesARestart(t *testing.T) {
-	in, state := spending(99, 0, policy.Count{All: 1000, Late: 5})
-	text, err := state.Encode()
-	require.NoError(t, err)
-	resumed, err := policy.DecodeState(text, in.Now)
-	require.NoError(t, err)
-	require.Equal(t, state.Budget, resumed.Budget)
-}

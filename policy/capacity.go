@@ -6,6 +6,7 @@ package policy
 import (
 	"fmt"
 	"math"
+	"sort"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -139,14 +140,8 @@ func newLoad(in Input, state State, ready float64) load {
 
 // fewest is the least number of the current replicas, from low on, that would remain.
 func (l load) fewest(in Input, low int32) int32 {
-	for high := in.CurrentReplicas; low < high; {
-		if middle := low + (high-low)/2; l.remain(in, middle) {
-			high = middle
-		} else {
-			low = middle + 1
-		}
-	}
-	return low
+	above := sort.Search(int(max(0, in.CurrentReplicas-low)), func(i int) bool { return l.remain(in, low+int32(i)) })
+	return low + int32(above)
 }
 
 // remain reports whether so many of the current replicas would remain: a scale-down to them needs no scale-up.

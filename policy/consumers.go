@@ -5,22 +5,9 @@ package policy
 
 import (
 	"math"
-	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
-
-// surplusFor is how long surplus consumers have to stay before they are reported. Those of terminating pods disconnect
-// after a grace period, and those of a lost node after a keep-alive of the broker.
-const surplusFor = 2 * time.Minute
-
-// reportedSurplus is the number of consumers that are not the target's; 0 until they have stayed for surplusFor.
-func (in Input) reportedSurplus(s Ongoing) int32 {
-	if s.Since.IsZero() || in.Now.Sub(s.Since) < surplusFor {
-		return 0
-	}
-	return int32(min(in.surplus()*float64(in.perReplica()), math.MaxInt32))
-}
 
 func (in Input) perReplica() int32 {
 	if s := in.Spec.Subscription; s != nil {
@@ -64,6 +51,15 @@ func (in Input) withoutSurplus() Input {
 		in.Reading.ProcessRate = backlog.Known(processed * own / consuming)
 	}
 	return in
+}
+
+// SurplusConsumers is the number of consumers that are not the target's; 0 if that is unknown. Those of terminating pods
+// disconnect after a grace period, and those of a lost node after a keep-alive of the broker.
+func (in Input) SurplusConsumers() int32 {
+	if in.Unknown != nil {
+		return 0
+	}
+	return int32(min(in.inReplicas().surplus()*float64(in.perReplica()), math.MaxInt32))
 }
 
 // MissingConsumers is the number of consumers that the running replicas of the target lack, by consumersPerReplica; 0

@@ -42,30 +42,28 @@ func polls(in policy.Input, state policy.State, until time.Duration) (decision p
 	return decision, state
 }
 
-func TestASurplusOfConsumersIsReportedAndNoCapacity(t *testing.T) {
+func TestSurplusConsumersAreNoCapacity(t *testing.T) {
 	four := int32(4)
 	tests := map[string]struct {
 		in      policy.Input
-		after   time.Duration
 		surplus int32
 		// each is the rate of one replica, and wait the time in seconds that the target alone needs for the backlog.
 		each, wait float64
 	}{
-		"one consumer for each replica":          {consumed(4, 4, billing()), 3 * time.Minute, 0, 100, 50},
-		"fewer consumers than replicas":          {consumed(4, 3, billing()), 3 * time.Minute, 0, 100, 67},
-		"another workload on it":                 {consumed(4, 6, billing()), 3 * time.Minute, 2, 100, 50},
-		"another workload for a minute":          {consumed(4, 6, billing()), time.Minute, 0, 100, 50},
-		"pods that a rolling update adds":        {owned(consumed(3, 4, billing()), &four), 3 * time.Minute, 0, 100, 50},
-		"consumers that are not distinguishable": {owned(consumed(3, 4, billing()), nil), 3 * time.Minute, 0, 100, 50},
-		"two consumers in each replica":          {consumed(2, 4, perReplica(2)), 3 * time.Minute, 0, 200, 50},
-		"a replica that opened half":             {consumed(2, 3, perReplica(2)), 3 * time.Minute, 0, 150, 67},
-		"two in each, and another workload":      {consumed(1, 6, perReplica(2)), 3 * time.Minute, 4, 200, 100},
-		"no replica, and another workload":       {consumed(0, 2, billing()), 3 * time.Minute, 2, 0, 0},
+		"one consumer for each replica":          {consumed(4, 4, billing()), 0, 100, 50},
+		"fewer consumers than replicas":          {consumed(4, 3, billing()), 0, 100, 67},
+		"another workload on it":                 {consumed(4, 6, billing()), 2, 100, 50},
+		"pods that a rolling update adds":        {owned(consumed(3, 4, billing()), &four), 0, 100, 50},
+		"consumers that are not distinguishable": {owned(consumed(3, 4, billing()), nil), 0, 100, 50},
+		"two consumers in each replica":          {consumed(2, 4, perReplica(2)), 0, 200, 50},
+		"a replica that opened half":             {consumed(2, 3, perReplica(2)), 0, 150, 67},
+		"two in each, and another workload":      {consumed(1, 6, perReplica(2)), 4, 200, 100},
+		"no replica, and another workload":       {consumed(0, 2, billing()), 2, 0, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			decision, state := polls(test.in, policy.State{}, test.after)
-			require.Equal(t, test.surplus, decision.Surplus)
+			require.Equal(t, test.surplus, test.in.SurplusConsumers())
+			decision, state := polls(test.in, policy.State{}, 3*time.Minute)
 			if test.each == 0 {
 				require.Nil(t, state.Capacity, "the target finishes no message")
 				return

@@ -28,9 +28,9 @@ const (
 
 // lasting is a contradiction that keeps replicas; empty for none. The counts of the instances are older than Pulsar's,
 // so only a contradiction that outlasts both windows counts.
-func lasting(in Input, c Ongoing) string {
+func lasting(in Input, since time.Time) string {
 	r := in.Reading
-	if c.Since.IsZero() || r.At.Sub(c.Since) < r.Window+r.Instances.Window {
+	if since.IsZero() || r.At.Sub(since) < r.Window+r.Instances.Window {
 		return ""
 	}
 	return contradiction(in)

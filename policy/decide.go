@@ -4,7 +4,9 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -26,7 +28,6 @@ func Decide(in Input, before State) (Decision, State) {
 	missing := in.MissingConsumers() > 0
 	in = in.inReplicas()
 	after, saturated := learn(in, before, missing)
-	surplus := in.reportedSurplus(after.Surplus)
 	in = in.withoutSurplus()
 	manual := max(before.manualScale(in), before.unseenLoad(in))
 	current, kept := in.CurrentReplicas, after.Decided.or(in.CurrentReplicas)
@@ -35,12 +36,13 @@ func Decide(in Input, before State) (Decision, State) {
 	needed := ReplicasAt{in.Now, max(manual, winner.needed)}
 	after.Recommendations = slide(before.Recommendations, needed, longestWindow, 1)
 	target, tried := stabilize(in, after, winner, kept, in.Reading.At.After(before.ReadAt))
+	zero, wakes := tried.equation, target > 0
 	after.Raises, target, tried = before.Raises.limit(in, current, kept, target, tried)
 	tried.held = in.explainManualRaise(tried.held, target)
 	tried = tried.with(in, after, winner, target != kept)
 	decision := Decision{
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms,
-		Hold: tried.held, PassedGuards: tried.passed, Wait: wait(in, Floor{}, after.Capacity), Surplus: surplus,
+		Hold: tried.held, PassedGuards: tried.passed, Wait: wait(in, Floor{}, after.Capacity),
 		Discounted: after.Floor.Messages, Service: service(in, after), Next: foresee(in, after).next(),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
@@ -59,7 +61,9 @@ func Decide(in Input, before State) (Decision, State) {
 	}
 	after.Budget = before.Budget.learn(in, before, after)
 	decision.Late = after.Budget.late()
-	decision = decision.aboutZero(after.zeroEquation(in, decision.Replicas), winner.foresees)
+	if zero != "" && in.Frozen == nil && wakes == (decision.Replicas > 0) {
+		decision.Strategy, decision.Equation, decision.Terms = "", zero, Terms{}
+	}
 	return decision, after
 }
 
@@ -75,8 +79,6 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	if missing && in.Now.Sub(after.Start.Changed) > patience(in, after.Start) {
 		after.Start.Open = false // the consumers that it waits for do not come
 	}
-	// While replicas start or stop, the number of consumers is not stable.
-	after.Surplus = before.Surplus.while(in.surplus() >= 1 && !after.Start.Open, in.Now)
 	in = in.withoutSurplus()
 	after.Zero = before.Zero.learn(in, before)
 	after.Plateau = before.Plateau.expire(in, after.Start)
@@ -85,11 +87,11 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	}
 	after.ReadAt = in.Reading.At
 	after.Oldest = before.Oldest.learn(in.Reading)
-	contradicted := contradiction(in) != ""
-	after.Contradiction = before.Contradiction.while(contradicted, in.Reading.At)
-	if contradicted {
+	if contradiction(in) != "" {
+		after.ContradictedAt = cmp.Or(before.ContradictedAt, in.Reading.At)
 		return after, false
 	}
+	after.ContradictedAt = time.Time{}
 	in.Reading = confirmed(in.Reading)
 	if rate, err := before.Arrivals.publishRate(in.Reading); err == nil {
 		objective, react := LatencyObjective(in.Spec).Seconds(), after.Start.react(in)
@@ -165,7 +167,8 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 		return kept, tried
 	}
 	if after.Zero.readyForZero(in) && !winner.foresees {
-		return 0, trial{passed: []string{HoldUnknown, HoldStabilizing}} // an exact count, for long enough
+		idle := fmt.Sprintf("idle for %s = 0", in.Now.Sub(after.Zero.IdleSince).Truncate(time.Second))
+		return 0, trial{passed: []string{HoldUnknown, HoldStabilizing}, equation: idle} // an exact count, for long enough
 	}
 	wanted := max(1, winner.needed)
 	if wanted >= current {
@@ -189,7 +192,8 @@ func fromZero(in Input, after State, winner recommendation, kept int32) (target 
 	case winner.foresees && winner.replicas > target:
 		target, tried = winner.replicas, trial{passed: winner.tried.passed}
 	case target == 0 && in.Reading.Coverage.Lacks(backlog.ErrSubscriptionNotFound):
-		target, tried = 1, trial{} // it creates the subscription: messages on that topic are lost meanwhile
+		// It creates the subscription: messages on that topic are lost meanwhile.
+		target, tried = 1, trial{equation: "woken from zero: a topic lacks the subscription = 1"}
 	}
 	if target < kept {
 		return kept, trial{}

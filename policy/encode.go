@@ -23,14 +23,12 @@ const (
 	stateVersion = 1
 	// maxEncodedBytes is the MaxLength of status.workingCheckpoint. An encoded state has about two thirds of it at most.
 	maxEncodedBytes = 6144
-	// maxEncodedEntries limits the entries of a list that are written.
+	// maxEncodedEntries limits the entries of a window that are written.
 	maxEncodedEntries = 12
 	// digits: measurements are exact to two or three.
 	digits  = 5
 	largest = 1e15
 	maxInt  = 1_000_000
-	// maxAhead bounds how far ahead a period may end.
-	maxAhead = time.Hour
 )
 
 // encoded is the written form: the version and the fields of State.
@@ -39,17 +37,12 @@ type encoded struct {
 	State
 }
 
-// Encode writes the state for status.workingCheckpoint: compact JSON in base64, which nothing but the controller reads.
+// Encode writes the state for status.workingCheckpoint: compact JSON in base64, of which others read CeilingIn.
 // It has less than 6144 bytes, about 1100 in use. Encode rounds numbers to five digits and times to tenths of a second,
-// and thins long lists. An invalid number is an error.
+// and shortens long windows. An invalid number is an error.
 func (s State) Encode() (string, error) {
 	s.Recommendations = compacted(s.Recommendations)
 	s.Raises = Raises{Wanted: compacted(s.Raises.Wanted), Decided: compacted(s.Raises.Decided)}
-	if s.Arrivals != nil {
-		arrivals := *s.Arrivals
-		arrivals.Past = thinned(arrivals.Past)
-		s.Arrivals = &arrivals
-	}
 	written, err := json.Marshal(encoded{Version: stateVersion, State: s},
 		json.OmitZeroStructFields(true), rounding())
 	text := base64.StdEncoding.EncodeToString(written)
@@ -86,23 +79,18 @@ func rounding() json.Options {
 	))
 }
 
-// bounding reads numbers from 0 to the largest of their type, and no time after now, or after maxAhead for the end of a
-// period.
+// bounding reads numbers from 0 to the largest of their type, and no time after now.
 func bounding(now time.Time) json.Options {
 	return json.WithUnmarshalers(json.JoinUnmarshalers(
 		upTo[float64](largest), upTo[int32](maxInt), upTo[time.Duration](largest),
 		json.UnmarshalFromFunc(func(from *jsontext.Decoder, at *time.Time) error {
-			latest := now
-			if name := from.StackPointer().LastToken(); name == "until" || name == "quiet" {
-				latest = now.Add(maxAhead)
-			}
 			text, err := from.ReadToken()
 			if err != nil {
 				return err
 			}
 			read, err := time.Parse(time.RFC3339Nano, text.String())
-			if read.After(latest) {
-				read = latest
+			if read.After(now) {
+				read = now
 			}
 			*at = read.UTC().Round(time.Second / 10)
 			return err
@@ -122,8 +110,8 @@ func upTo[T float64 | int32 | time.Duration](most float64) *json.Unmarshalers {
 }
 
 // DecodeState reads what Encode wrote, in this version or another. It skips unknown fields and parts with invalid
-// numbers. No time is after now, which may be that of another clock, and no period ends more than an hour later. The
-// error names the skipped parts; the state is usable in any case.
+// numbers. No time is after now, which may be that of another clock. The error names the skipped parts; the state is
+// usable in any case.
 func DecodeState(text string, now time.Time) (State, error) {
 	if len(text) > maxEncodedBytes {
 		return State{}, fmt.Errorf("decoding the checkpoint: it has %d bytes, at most %d are read", len(text),
@@ -173,18 +161,6 @@ func CeilingIn(text string) int32 {
 	}
 	state, _ := DecodeState(text, time.Time{}) // a part that is unusable has no ceiling
 	return state.Plateau.Ceiling()
-}
-
-// thinned keeps the first entry of a long list, the last, and evenly spaced ones in between.
-func thinned[T any](list []T) []T {
-	if len(list) <= maxEncodedEntries {
-		return list
-	}
-	after := make([]T, maxEncodedEntries)
-	for i := range after {
-		after[i] = list[i*(len(list)-1)/(maxEncodedEntries-1)]
-	}
-	return after
 }
 
 // compacted merges neighbors of a long window. It keeps the first number until the later time, so replicas change later

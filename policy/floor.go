@@ -15,8 +15,8 @@ import (
 type Floor struct {
 	// Messages of the backlog that no replica can process.
 	Messages float64 `json:"messages"`
-	// Idle counts consecutive idle polls, and Least is their smallest backlog.
-	Idle  int32   `json:"idle"`
+	// Idle is true after an idle poll, and Least is the smallest backlog of consecutive ones.
+	Idle  bool    `json:"idling"`
 	Least float64 `json:"least"`
 	// Tried is the number of idle replicas that were increased to see whether more process the backlog; 0 for none.
 	Tried float64 `json:"tried"`
@@ -25,7 +25,6 @@ type Floor struct {
 const (
 	// idleShare of the coverage: replicas that are less busy would process more messages if there were any.
 	idleShare = 0.7
-	idlePolls = 2
 	// A backlog is work if replicas finish more than arrives, by shrinkingShare, and drain it within shrinkingSeconds.
 	// Messages in the receive queue of one replica keep it busy while all others are idle.
 	shrinkingShare, shrinkingSeconds = 0.3, 600
@@ -47,11 +46,9 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 	case after.untried(in, capacity):
 		after.Tried = max(f.Tried, in.consumers())
 	default:
-		after.Idle, after.Least = min(idlePolls, f.Idle+1), least
-		if f.Idle > 0 {
+		after.Idle, after.Least = true, least
+		if f.Idle {
 			after.Least = min(least, f.Least)
-		}
-		if after.Idle >= idlePolls {
 			after.Messages, after.Tried = min(ready, max(0, after.Least-inCalls(in))), 0
 		}
 	}

@@ -174,7 +174,7 @@ func TestADiscountedBacklogIsShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in, state := resting(1, test.ready, 0.1), known
 			in.Spec.MaxReplicas = 50
-			state.Floor = policy.Floor{Messages: test.ready, Idle: 2, Least: test.ready}
+			state.Floor = policy.Floor{Messages: test.ready, Idle: true, Least: test.ready}
 			decision, _ := policy.Decide(in, state)
 			require.Equal(t, int32(2), decision.Replicas)
 			require.InDelta(t, test.ready, decision.Discounted, 1e-9)

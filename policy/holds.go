@@ -24,6 +24,8 @@ const (
 type trial struct {
 	passed []string
 	held   *Hold
+	// equation of a decision about zero, which no strategy made; empty for other decisions.
+	equation string
 }
 
 // mostTried is how many reasons most decisions try at most.
@@ -110,7 +112,7 @@ func NotStarting(pods *Pods, now time.Time) string {
 
 func (t trial) tryDown(in Input, state State) trial {
 	return t.try(Hold{HoldStabilizing, oldReading(in)}, unknownBy(in.Reading.Coverage.Err()),
-		unknownBy(unknownLoad(in)), Hold{HoldUnknown, lasting(in, state.Contradiction)},
+		unknownBy(unknownLoad(in)), Hold{HoldUnknown, lasting(in, state.ContradictedAt)},
 		Hold{HoldStabilizing, replacing(in, state.Start)})
 }
 

@@ -150,8 +150,6 @@ type Decision struct {
 	Next *forecast.Next
 	// Outlook is what the replicas will process; nil if that is unknown.
 	Outlook *Outlook
-	// Surplus is the number of consumers that are not the target's, once they have stayed for some time.
-	Surplus int32
 }
 
 // Terms are rates in messages per second, messages, and the time to drain them in seconds.
@@ -183,10 +181,6 @@ const (
 	HoldUnverified = "ScaleUpUnverified"
 	// HoldDispatchLimited: Pulsar dispatches no more, by a rate limit, or until consumers acknowledge messages.
 	HoldDispatchLimited = "DispatchLimited"
-)
-
-// Reasons to hold that follow from the target's pods and from scaling to zero.
-const (
 	// HoldNotStarting: replicas are pending or in a crash loop, so more would be too.
 	HoldNotStarting = "ReplicasNotStarting"
 	// HoldRolloutPaused: a rollout of the target is paused, and a change of the replicas would resume it.
@@ -201,6 +195,12 @@ const (
 	HoldSwitchedOff = "SwitchedOff"
 	// HoldReset: a tool that applies a manifest reset the replicas again and again.
 	HoldReset = "ReplicasReset"
+	// HoldScaleUpStabilized: fewer replicas were enough within the stabilization window of scale-up. It and the next two
+	// have the names that a HorizontalPodAutoscaler has for them.
+	HoldScaleUpStabilized = "ScaleUpStabilized"
+	// HoldScaleUpLimit and HoldScaleDownLimit: behavior allows no more change, or none in this direction.
+	HoldScaleUpLimit   = "ScaleUpLimit"
+	HoldScaleDownLimit = "ScaleDownLimit"
 )
 
 // Bounds that can change a result, as Decision.CappedBy names them.

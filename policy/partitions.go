@@ -26,37 +26,29 @@ type shares struct {
 // the number with the least load on the busiest replica. A partition beyond the limit counts as the limit, so that its
 // backlog does not change the number that the other partitions need.
 func (s shares) replicas(of []float64, limit float64, bound int32) int32 {
-	most, loads, total := 1, make([]float64, len(of)), 0.0
+	most, loads := 1, make([]float64, len(of))
 	for i, load := range of {
 		most, loads[i] = max(most, s.indices[i]+1), min(limit, load)
-		total += loads[i]
 	}
 	most = max(1, min(most, int(bound)))
 	sums := make([]float64, most)
-	for n := max(1, int(math.Ceil(total/limit-epsilon))); n <= most; n++ { // fewer cannot process the total
-		if s.busiest(loads, sums[:n], limit) <= limit {
-			return int32(n) //nolint:gosec // at most bound
-		}
-	}
-	best, least := 1, 0.0
-	for n := 1; n <= most; n++ {
-		if top := s.busiest(loads, sums[:n], math.Inf(1)); n == 1 || top < least*(1-epsilon) {
+	best, least := 1, math.Inf(1)
+	for n := 1; n <= most && least > limit; n++ {
+		if top := s.busiest(loads, sums[:n]); top <= limit || top < least*(1-epsilon) {
 			best, least = n, top
 		}
 	}
-	return int32(best)
+	return int32(best) //nolint:gosec // at most bound
 }
 
-// busiest is the load of the busiest replica of len(sums), or the first load above enough.
-func (s shares) busiest(loads, sums []float64, enough float64) float64 {
+// busiest is the load of the busiest replica of len(sums).
+func (s shares) busiest(loads, sums []float64) float64 {
 	clear(sums)
 	top := 0.0
 	for j, index := range s.indices {
 		i := index % len(sums)
 		sums[i] += loads[j]
-		if top = max(top, sums[i]); top > enough {
-			return top
-		}
+		top = max(top, sums[i])
 	}
 	return top
 }
@@ -82,15 +74,13 @@ func partitionShares(in Input, l load) (s shares, ok bool) {
 		scale = l.arriving / total
 	}
 	for i, p := range in.Partitions {
-		ready, err := p.Ready.Value()
-		if errors.Is(err, backlog.ErrSubscriptionNotFound) {
+		ready, rate, err := loadOf(p)
+		switch {
+		case errors.Is(err, backlog.ErrSubscriptionNotFound):
 			continue // no consumer has subscribed there yet
-		}
-		rate, unknown := p.PublishRate.Value()
-		switch missing := err != nil || unknown != nil; {
-		case missing && in.Reading.Coverage.Complete():
+		case err != nil && in.Reading.Coverage.Complete():
 			return s, false
-		case missing:
+		case err != nil:
 			continue
 		}
 		rate *= scale
@@ -98,6 +88,14 @@ func partitionShares(in Input, l load) (s shares, ok bool) {
 		s.loads = append(s.loads, rate+max(0, ready-rate*l.normal())/l.drain)
 	}
 	return s, len(s.indices) > 0
+}
+
+// loadOf is the backlog of a partition and its publish rate.
+func loadOf(p backlog.PartitionReading) (ready, rate float64, err error) {
+	if ready, err = p.Ready.Value(); err == nil {
+		rate, err = p.PublishRate.Value()
+	}
+	return ready, rate, err
 }
 
 // mostSegments of a scalable topic: Pulsar splits none beyond (scalableTopicMaxSegments).
@@ -139,11 +137,7 @@ func unknownLoad(in Input) error {
 		return nil
 	}
 	for _, p := range in.Partitions {
-		_, err := p.Ready.Value()
-		if err == nil {
-			_, err = p.PublishRate.Value()
-		}
-		if err != nil && !errors.Is(err, backlog.ErrSubscriptionNotFound) {
+		if _, _, err := loadOf(p); err != nil && !errors.Is(err, backlog.ErrSubscriptionNotFound) {
 			return fmt.Errorf("partition %d of %s is unknown: %w", p.Index, p.Topic, err)
 		}
 	}
@@ -177,7 +171,7 @@ func (l load) failover(in Input) (recommendation, bool) {
 	}
 	if n := int(in.CurrentReplicas * in.perReplica()); n > 0 {
 		sums, full := make([]float64, n), nearlyFull*one
-		a.overloaded = s.busiest(s.rates, sums, full) > full || s.busiest(s.loads, sums, one) > one
+		a.overloaded = s.busiest(s.rates, sums) > full || s.busiest(s.loads, sums) > one
 	}
 	return a, true
 }

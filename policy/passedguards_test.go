@@ -49,7 +49,7 @@ func TestADecisionListsTheGuardsOfZero(t *testing.T) {
 			in.Reading.Coverage = partial
 		}, 0, policy.HoldUnknown, nil},
 		"it waits after a wake that processed nothing": {0, func(in *policy.Input, state *policy.State) {
-			in.Reading.Ready, state.Zero.Until = backlog.Known(50), noon().Add(time.Minute)
+			in.Reading.Ready, state.Zero = backlog.Known(50), policy.Zero{Since: noon(), Backoff: time.Minute}
 		}, 0, policy.HoldWakeBackoff, wake[:1]},
 		"the last replica works": {1, func(in *policy.Input, _ *policy.State) {
 			in.Reading.PublishRate = backlog.Known(50)

@@ -36,9 +36,9 @@ type Plateau struct {
 	Seen Seen `json:"seen"`
 	// Doubtful is true while what was seen is too little for a verdict, and looks like a plateau.
 	Doubtful bool `json:"doubtful"`
-	// Pause is the time until the next try, and Quiet the end of the pause after a ceiling that was none.
-	Pause time.Duration `json:"block"`
-	Quiet time.Time     `json:"quiet"`
+	// Pause is the time until the next try, and FalseAt when a ceiling was found to be none.
+	Pause   time.Duration `json:"block"`
+	FalseAt time.Time     `json:"falseAt"`
 }
 
 // Output is what a number of replicas processes together, in messages per second.
@@ -115,13 +115,13 @@ func (p Plateau) blocksLearning(r backlog.Reading) bool {
 		(!known || now.Replicas > p.Reference.Replicas || now.Processed < slowedShare*p.Reference.Processed)
 }
 
-func (p Plateau) none() Plateau { return Plateau{Pause: p.Pause, Quiet: p.Quiet} }
+func (p Plateau) none() Plateau { return Plateau{Pause: p.Pause, FalseAt: p.FalseAt} }
 
 // begin verifies a scale-up. It uses the learned capacity for a poll with few messages, and for a pool that was not
 // saturated if the new replicas are enough to show an effect.
 func (p Plateau) begin(in Input, each float64, saturated bool, wanted int32) Plateau {
 	now, known := output(in.Reading)
-	if !known || p.Stage != "" || in.Now.Before(p.Quiet) || in.Spec.Mode == v1alpha1.ModeRecommend ||
+	if !known || p.Stage != "" || in.Now.Sub(p.FalseAt) < falseAlarm || in.Spec.Mode == v1alpha1.ModeRecommend ||
 		!saturated && float64(wanted) < significantShare*now.Replicas {
 		return p
 	}
@@ -268,7 +268,7 @@ func (p Plateau) check(in Input, floor Floor, now Output, saturated bool) Platea
 		return p.none()
 	case p.Stage == Limited && p.fewerDoLess(mean):
 		after := p.none()
-		after.Quiet = in.Now.Add(falseAlarm)
+		after.FalseAt = in.Now
 		return after
 	case p.Stage == Trying:
 		p.Stage, p.Since, p.Pause = Limited, in.Now, min(longestCeiling, 2*p.Pause)

@@ -96,7 +96,7 @@ func TestAScaleUpIsVerified(t *testing.T) {
 			return capped(doing(5, 500, poll))
 		}, func(t *testing.T, p policy.Plateau) { require.Empty(t, p.Stage) }},
 		"not soon after a false alarm": {
-			policy.Plateau{Quiet: noon().Add(time.Minute)},
+			policy.Plateau{FalseAt: noon().Add(-29 * time.Minute)},
 			1, same(5, 500),
 			func(t *testing.T, p policy.Plateau) { require.Empty(t, p.Stage) },
 		},
@@ -295,7 +295,7 @@ func TestACeiling(t *testing.T) {
 		},
 		"was a false alarm when fewer do less": {
 			limited(0, pause), 3, func(poll int) policy.Input { return doing(6, 350, poll) },
-			policy.Plateau{Pause: pause, Quiet: noon().Add(30*time.Minute + 30*time.Second)},
+			policy.Plateau{Pause: pause, FalseAt: noon().Add(30 * time.Second)},
 		},
 		"is tried a quarter higher after its pause": {
 			limited(6*time.Minute, pause), 3, func(poll int) policy.Input { return doing(6, 500, poll) },

@@ -143,7 +143,7 @@ func TestWindowedMeasurementsDoNotMisjudgeAStep(t *testing.T) {
 		in.Reading.Instances.Busy = backlog.Known(0.5)
 		return in
 	}
-	state := policy.State{Arrivals: arrivals(20), Capacity: learned(50), Floor: policy.Floor{Idle: 2}}
+	state := policy.State{Arrivals: arrivals(20), Capacity: learned(50), Floor: policy.Floor{Idle: true}}
 	state.Capacity.Coverage = 1
 	decision, state := policy.Decide(halfBusy(10, 2000, 0, 1, 1), state)
 	require.Greater(t, decision.Replicas, int32(4))

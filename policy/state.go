@@ -38,13 +38,11 @@ type State struct {
 	Raises Raises `json:"raises"`
 	// Recommendations of the longest stabilization window, oldest first, each larger than all after it.
 	Recommendations []ReplicasAt `json:"steady,omitempty"`
-	// Contradiction of Pulsar's counters by the backlog or the instances.
-	Contradiction Ongoing `json:"contradiction"`
-	Oldest        Oldest  `json:"oldest"`
-	Budget        Budget  `json:"budget"`
-	// Surplus of consumers over those that the target's replicas open.
-	Surplus Ongoing `json:"surplus"`
-	Type    Type    `json:"type"`
+	// ContradictedAt is since when the backlog or the instances have contradicted Pulsar's counters; zero if they agree.
+	ContradictedAt time.Time `json:"contradicted"`
+	Oldest         Oldest    `json:"oldest"`
+	Budget         Budget    `json:"budget"`
+	Type           Type      `json:"type"`
 	// Subscription is the fingerprint of the subscription that this was learned from; empty if the policy names none.
 	Subscription string `json:"sub"`
 }
@@ -166,23 +164,6 @@ func slide(before []ReplicasAt, newest ReplicasAt, window time.Duration, sign in
 		}
 	}
 	return append(after, newest)
-}
-
-// Ongoing is since when something has been the case; zero while it is not.
-type Ongoing struct {
-	Since time.Time `json:"since"`
-}
-
-// while is the state at a time at which it is the case, or not.
-func (o Ongoing) while(is bool, now time.Time) Ongoing {
-	switch {
-	case !is:
-		return Ongoing{}
-	case o.Since.IsZero():
-		return Ongoing{Since: now}
-	default:
-		return o
-	}
 }
 
 // ofSubscription is the state, or a new one if the policy names another subscription than the learned one. The learned

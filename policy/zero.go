@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -22,9 +23,8 @@ type Zero struct {
 	Worked bool `json:"worked"`
 	// Since is when the last replica was removed.
 	Since time.Time `json:"since"`
-	// Backoff is the pause after replicas woke for messages that they did not process, and Until its end.
-	Backoff time.Duration `json:"backoff"`
-	Until   time.Time     `json:"until"`
+	// Backoff is the pause after Since if replicas woke for messages that they did not process; 0 for none.
+	Backoff time.Duration `json:"pause"`
 }
 
 const (
@@ -43,7 +43,7 @@ func (z Zero) learn(in Input, before State) Zero {
 	arrives, quiet := flows(in.Reading.PublishRate)
 	works, rests := flows(in.Reading.ProcessRate)
 	if arrives {
-		z.Backoff, z.Until = 0, time.Time{}
+		z.Backoff = 0
 	}
 	if in.CurrentReplicas == 0 {
 		return z.atZero(in)
@@ -82,12 +82,11 @@ func hasBacklog(in Input, floor Floor) bool {
 }
 
 func (z Zero) atZero(in Input) Zero {
-	if !z.IdleSince.IsZero() && !z.Worked { // the last replica was just removed, and processed nothing
-		z.Backoff = min(longestBackoff, max(firstBackoff, 2*z.Backoff))
-		z.Until = in.Now.Add(z.Backoff)
-	}
-	if z.Since.IsZero() {
-		z.Since = in.Now
+	switch removed := z.Since.IsZero(); {
+	case removed && !z.IdleSince.IsZero() && !z.Worked: // the last replica processed nothing
+		z.Since, z.Backoff = in.Now, min(longestBackoff, max(firstBackoff, 2*z.Backoff))
+	case removed:
+		z.Since, z.Backoff = in.Now, 0
 	}
 	z.Worked, z.IdleSince = false, time.Time{}
 	return z
@@ -127,65 +126,22 @@ func (z Zero) tryIdle(in Input, before trial) trial {
 		in.Now.Sub(z.IdleSince).Truncate(time.Second), Cooldown(in.Spec))})
 }
 
-// aboutZero is the decision with the equation of one about zero, if it is not empty and no strategy foresees replicas.
-func (d Decision) aboutZero(equation string, foresees bool) Decision {
-	if equation == "" || foresees && d.Replicas > 0 {
-		return d
-	}
-	d.Strategy, d.Equation, d.Terms = "", equation, Terms{}
-	return d
-}
-
-// zeroEquation is the equation of a decision about zero, which no strategy made; empty for other decisions.
-func (s State) zeroEquation(in Input, replicas int32) (equation string) {
-	ready, err := in.Reading.Ready.LowerBound()
-	switch work := ready - s.Floor.Messages; {
-	case in.Frozen != nil || in.minReplicas() > 0 || err != nil:
-		return ""
-	case replicas == 0 && in.CurrentReplicas > 0:
-		return fmt.Sprintf("idle for %s = 0",
-			in.Now.Sub(s.Zero.IdleSince).Truncate(time.Second))
-	case replicas == 0 && ready < 1 && in.Reading.Coverage.Complete():
-		return "no backlog = 0"
-	case replicas == 0 || in.CurrentReplicas > 0:
-		return ""
-	case ready < 1:
-		return wakeWithoutBacklog(in.Reading, replicas)
-	default:
-		if _, equation = s.wakeReplicas(in, work); equation != "" {
-			return equation
-		}
-		return fmt.Sprintf("woken from zero: %s backlog, capacity of a replica unknown = %d", short(ready), replicas)
-	}
-}
-
-// wakeWithoutBacklog is the equation of a wake; empty for one that the autoscaler has not followed before its backlog
-// was gone.
-func wakeWithoutBacklog(r backlog.Reading, replicas int32) string {
-	switch {
-	case r.Unconfirmed >= 1:
-		return fmt.Sprintf("woken from zero: %s unconfirmed backlog = %d", short(r.Unconfirmed), replicas)
-	case replicas == 1 && r.Coverage.Lacks(backlog.ErrSubscriptionNotFound):
-		return "woken from zero: a topic lacks the subscription = 1"
-	default:
-		return ""
-	}
-}
+const noBacklog = "no backlog = 0"
 
 // wake returns the full number of replicas that the arrivals and the backlog need, instead of one first.
 func (z Zero) wake(in Input, state State) (int32, trial) {
 	ready, err := in.Reading.Ready.LowerBound()
 	unknown, backoff := unknownBy(err), Hold{Reason: HoldWakeBackoff}
 	work := max(ready, in.Reading.Unconfirmed) - state.Floor.Messages
-	until := z.Until
-	if again := z.Since.Add(max(retryAfter, z.Backoff)); work < 1 && again.After(until) {
-		until = again
+	until := z.Since.Add(z.Backoff)
+	if work < 1 {
+		until = z.Since.Add(max(retryAfter, z.Backoff))
 	}
 	switch {
 	case err != nil:
 	case ready < 1 && in.Reading.Unconfirmed < 1:
 		if unknown = unknownBy(in.Reading.Coverage.Err()); unknown.Message == "" {
-			return 0, trial{}
+			return 0, trial{equation: noBacklog}
 		}
 	case in.Now.Before(until):
 		backoff.Message = fmt.Sprintf("%s messages were not processed when replicas last ran: next attempt in %s",
@@ -193,13 +149,20 @@ func (z Zero) wake(in Input, state State) (int32, trial) {
 	}
 	tried := trial{}.try(unknown, backoff)
 	switch {
+	case tried.held != nil && ready < 1 && in.Reading.Coverage.Complete():
+		tried.equation = noBacklog
+		return 0, tried
 	case tried.held != nil:
 		return 0, tried
 	case ready < 1:
+		tried.equation = fmt.Sprintf("woken from zero: %s unconfirmed backlog = 1", short(in.Reading.Unconfirmed))
 		return 1, tried // the second answer sizes the rest
 	}
-	needed, _ := state.wakeReplicas(in, ready-state.Floor.Messages)
-	return max(1, recommend(needed, "").withinPartitions(in).replicas), tried
+	needed, equation := state.wakeReplicas(in, ready-state.Floor.Messages)
+	replicas := max(1, recommend(needed, "").withinPartitions(in).replicas)
+	tried.equation = cmp.Or(equation,
+		fmt.Sprintf("woken from zero: %s backlog, capacity of a replica unknown = %d", short(ready), replicas))
+	return replicas, tried
 }
 
 // wakeReplicas is the number of replicas that the backlog needs at zero, by their capacity and by the policy's

@@ -137,7 +137,7 @@ func TestReplicasWakeForABacklog(t *testing.T) {
 	busy, discounting, pausing := known, known, known
 	busy.Arrivals = arrivals(1000)
 	discounting.Floor = policy.Floor{Messages: 500}
-	pausing.Zero = policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)}
+	pausing.Zero = policy.Zero{Since: noon(), Backoff: time.Minute}
 	draining := int32(math.Ceil(36_000 / drain / 100))
 	tests := map[string]struct {
 		in    policy.Input

@@ -148,7 +148,7 @@ func subscriptionVerified(o outcome) metav1.Condition {
 			"its topics")
 	case o.Reading.Type != target.SubscriptionType || o.Reading.OtherType != "":
 		return No(v1alpha1.ReasonSubscriptionDiffers, typeMismatch(o))
-	case o.surplus() > 0:
+	case o.miscounted(o.findings.surplus, v1alpha1.ReasonSurplusConsumers):
 		return No(v1alpha1.ReasonSurplusConsumers, surplusConsumers(o))
 	case unconnected(o):
 		return No(v1alpha1.ReasonMissingConsumers, missingConsumers(o.Observed))
@@ -182,29 +182,24 @@ func typeMismatch(o outcome) string {
 		"other consumers there, or %s", promise, reading.OtherType, apart)
 }
 
-// surplus is the number of consumers that are not the target's, once they have stayed for some time.
-func (o outcome) surplus() int32 {
-	if o.decision == nil {
-		return 0
-	}
-	return o.decision.Surplus
-}
-
 // surplusConsumers reports that the subscription has more consumers than the target's pods open.
 func surplusConsumers(o outcome) string {
 	return fmt.Sprintf("subscription %q has %d consumers beside those of %s, which may disconnect at any time and do not "+
 		"count as capacity: disconnect them or give them a subscription of their own, or set "+
 		"spec.subscription.consumersPerReplica to how many each replica opens",
-		o.Target.Subscription.Name, o.surplus(), plan.Name(o.Policy.Spec))
+		o.Target.Subscription.Name, plan.Input(o.Observed).SurplusConsumers(), plan.Name(o.Policy.Spec))
 }
 
-// unconnected reports whether the running replicas have had too few consumers for some time. It also counts if the last
-// status reported it, since another process may have made the finding.
+// unconnected reports whether the running replicas have had too few consumers for some time.
 func unconnected(o outcome) bool {
+	return o.miscounted(o.findings.unconnected, v1alpha1.ReasonMissingConsumers)
+}
+
+// miscounted reports whether the number of consumers has been wrong for some time. It also counts if the last status
+// reported it, since another process may have made the finding.
+func (o outcome) miscounted(found period, reason string) bool {
 	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionSubscriptionVerified)
-	reported := last != nil && last.Reason == v1alpha1.ReasonMissingConsumers
-	found := o.findings.unconnected
-	return found.lasted(unconnectedFor) || (reported && !found.since.IsZero())
+	return found.lasted(consumersFor) || !found.since.IsZero() && last != nil && last.Reason == reason
 }
 
 // missingConsumers reports that the subscription has fewer consumers than the running replicas should open.

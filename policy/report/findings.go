@@ -26,8 +26,8 @@ const (
 	// notStartingFor is how long pods must crash, and missingFor how long too few must run. policy.NotStarting gives
 	// pending pods the same time.
 	notStartingFor, missingFor = 30 * time.Second, 5 * time.Minute
-	// unconnectedFor is how long running replicas may have too few consumers: their programs start.
-	unconnectedFor = 2 * time.Minute
+	// consumersFor is how long there may be too few consumers, of programs that start, or too many.
+	consumersFor = 2 * time.Minute
 	// missingShare of the replicas must be missing.
 	missingShare = 0.2
 	// objectiveFor is how long messages must miss, or meet, the objective.
@@ -76,7 +76,8 @@ type findings struct {
 	actuator v1alpha1.Actuator
 	lagging  period
 	// notStarting: pods are pending or crash. missing: too few replicas run. unconnected: those have too few consumers.
-	notStarting, missing, unconnected period
+	// surplus: too many.
+	notStarting, missing, unconnected, surplus period
 	// served is whether messages met the objective throughout the period.
 	served period
 	met    bool
@@ -113,7 +114,9 @@ func (h History) Decided(o plan.Observed, d *policy.Decision) History {
 	stuck := policy.NotStarting(o.Pods, o.Now) != ""
 	f.notStarting = f.notStarting.next(stuck, o.Now, notStartingFor)
 	f.missing = f.missing.next(missing(o.Target, o.Pods), o.Now, 0)
-	f.unconnected = f.unconnected.next(plan.Input(o).MissingConsumers() > 0, o.Now, 0)
+	in := plan.Input(o)
+	f.unconnected = f.unconnected.next(in.MissingConsumers() > 0, o.Now, 0)
+	f.surplus = f.surplus.next(in.SurplusConsumers() > 0, o.Now, 0)
 	h.findings, h.events = f.serve(o, d.Service), h.events.decided(o, *d)
 	return h
 }

@@ -5,6 +5,7 @@ package schedule
 
 import (
 	"fmt"
+	"sort"
 	"strings"
 	"time"
 	_ "time/tzdata" // time zones exist wherever this runs
@@ -80,24 +81,11 @@ func parse(field string, expression v1alpha1.CronExpression, now time.Time) (cro
 
 // last is the last of the times that is not after now, within the five years for which cron looks ahead.
 func last(times cron.Schedule, now time.Time) (at time.Time, found bool) {
-	isPast := func(after time.Time) bool {
-		next := times.Next(after)
+	most := int(now.Sub(now.AddDate(-5, 0, 0)).Minutes())
+	ago := func(minutes int) time.Time { return times.Next(now.Add(-time.Duration(minutes) * time.Minute)) }
+	least := sort.Search(most, func(i int) bool {
+		next := ago(i + 1) // the times are full minutes
 		return !next.IsZero() && !next.After(now)
-	}
-	span, most := time.Hour, now.Sub(now.AddDate(-5, 0, 0))
-	for !isPast(now.Add(-span)) {
-		if span == most {
-			return time.Time{}, false
-		}
-		span = min(4*span, most)
-	}
-	before, after := now.Add(-span), now
-	for after.Sub(before) > time.Minute { // the times are full minutes
-		if middle := before.Add(after.Sub(before) / 2); isPast(middle) {
-			before = middle
-		} else {
-			after = middle
-		}
-	}
-	return times.Next(before), true
+	})
+	return ago(least + 1), least < most
 }
