@@ -171,7 +171,7 @@ func TestFetchReportsUnknownAddresses(t *testing.T) {
 	s.addresses = book{err: fmt.Errorf("%w: pods are not listed yet", backlog.ErrNoData)}
 	_, err := s.FetchInstances(t.Context(), workload())
 	require.ErrorIs(t, err, backlog.ErrNoData)
-	require.ErrorContains(t, err, "finding the instances of w: no data yet: pods are not listed yet")
+	require.ErrorContains(t, err, "finding the instances of Function/media/w: no data yet: pods are not listed yet")
 }
 
 func TestFetchWithoutAnyAnswerReturnsTheReason(t *testing.T) {
@@ -216,7 +216,7 @@ func TestFetchWithoutAnyAnswerReturnsTheReason(t *testing.T) {
 			s.maxBytes = 1 << 10
 			got, err := s.FetchInstances(t.Context(), workload())
 			require.ErrorIs(t, err, test.reason)
-			require.ErrorContains(t, err, "the only instance of w: ")
+			require.ErrorContains(t, err, "the only instance of Function/media/w: ")
 			require.ErrorContains(t, err, "pod-0 at 127.0.0.1:")
 			require.ErrorContains(t, err, test.want)
 			require.Zero(t, got, "a sample without an instance would look idle")
@@ -225,7 +225,7 @@ func TestFetchWithoutAnyAnswerReturnsTheReason(t *testing.T) {
 
 	_, err := scraper(refused(t, "a"), refused(t, "b")).FetchInstances(t.Context(), workload())
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
-	require.ErrorContains(t, err, "none of the 2 instances of w answers; the first: unreachable: a at 127.0.0.1:")
+	require.ErrorContains(t, err, "none of the 2 instances of Function/media/w answers; the first: unreachable: a at 127.0.0.1:")
 	require.ErrorContains(t, err, "connection refused: is it still starting?")
 }
 
