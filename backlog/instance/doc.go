@@ -10,7 +10,7 @@
 // both sides between two requests, and break when the pod is deleted.
 //
 // Only the needed series are requested, with name[]: this reduces a Java instance's 80 KB to 2.4 KB, whatever user code
-// adds. Java and Python support it, Go sends everything.
+// adds. Java (from the Prometheus client 0.5) and Python support it, Go sends everything.
 //
 // An instance that seems to work on several messages at once is scraped twice: its messages in flight
 // are then correct even if its counters were not read at the same time.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,48 +41,27 @@ const prefix = "pulsar_"
 // latency is the series of quantiles, which are not read.
 const latency = "process_latency_ms"
 
-// name of the series after pulsar_<kind>_, without _total; empty when there is none.
-func (k kind) name(q quantity) string {
-	switch q {
-	case received:
-		return "received"
-	case systemExceptions:
-		return "system_exceptions"
-	case processed:
-		if k == function {
-			return "processed_successfully"
+// names are those of the series of a kind after pulsar_<kind>_, by quantity. Connectors do not time their calls.
+func (k kind) names() []string {
+	switch k {
+	case function:
+		return []string{
+			"received_total", "processed_successfully_total", "user_exceptions_total", "system_exceptions_total",
+			latency + "_count", latency + "_sum",
 		}
-		return "written"
-	case userExceptions:
-		if k == function {
-			return "user_exceptions"
-		}
-		return string(k) + "_exceptions"
-	case calls, busyMillis:
-		if k != function {
-			return ""
-		}
-		if q == calls {
-			return latency + "_count"
-		}
-		return latency + "_sum"
-	default:
-		return ""
+	case sink, source:
+		return []string{"received_total", "written_total", string(k) + "_exceptions_total", "system_exceptions_total"}
 	}
+	return nil
 }
 
-func (k kind) has(q quantity) bool { return k.name(q) != "" }
+func (k kind) has(q quantity) bool { return int(q) < len(k.names()) }
 
-// series is the full name, for messages.
-func (k kind) series(q quantity) string {
-	name := prefix + string(k) + "_" + k.name(q)
-	if q == calls || q == busyMillis {
-		return name
-	}
-	return name + "_total"
-}
+// series is the full name.
+func (k kind) series(q quantity) string { return prefix + string(k) + "_" + k.names()[q] }
 
-// parseName returns the meaning of a series by its name; quantile is true for the latency itself.
+// parseName returns the meaning of a series by its name, with or without _total; quantile is true for the latency
+// itself.
 func parseName(name string) (k kind, q quantity, quantile, ok bool) {
 	name, ok = strings.CutPrefix(name, prefix)
 	if !ok {
@@ -89,19 +69,12 @@ func parseName(name string) (k kind, q quantity, quantile, ok bool) {
 	}
 	word, name, _ := strings.Cut(name, "_")
 	k = kind(word)
-	if k != function && k != sink && k != source {
-		return "", 0, false, false
-	}
 	if k == function && name == latency {
 		return k, 0, true, true
 	}
 	name = strings.TrimSuffix(name, "_total")
-	for q = range quantities {
-		if name != "" && k.name(q) == name {
-			return k, q, false, true
-		}
-	}
-	return "", 0, false, false
+	i := slices.IndexFunc(k.names(), func(one string) bool { return strings.TrimSuffix(one, "_total") == name })
+	return k, quantity(i), false, i >= 0
 }
 
 // series is one line with a value that we read.
@@ -213,18 +186,13 @@ func closing(text []byte) int {
 	return -1
 }
 
-// onlySeries requests only our series. Instances of Java (from the Prometheus client 0.5) and Python support it, Go's
-// ignore it and send everything.
-//
-// The purpose is not the size: the counters of a process are read one after the other while the answer is written, so
-// with fewer series less happens between two counters.
+// onlySeries requests only our series, not for the size: the counters of a process are read one after the other while
+// the answer is written, so with fewer series less happens between two counters.
 func onlySeries() string {
 	names := url.Values{}
 	for _, k := range []kind{function, sink, source} {
-		for q := range quantities {
-			if k.has(q) {
-				names.Add("name[]", k.series(q))
-			}
+		for q := range k.names() {
+			names.Add("name[]", k.series(quantity(q)))
 		}
 	}
 	names.Add("name[]", prefix+string(function)+"_"+latency)
