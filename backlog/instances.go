@@ -6,6 +6,7 @@ package backlog
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 )
 
@@ -325,6 +326,6 @@ func restarted(before, now InstanceSample) bool {
 type InstanceAddress struct {
 	// ID distinguishes the instances of a workload, such as the name of the pod.
 	ID string
-	// HostPort is an IP address or a name, and a port, such as 10.2.0.17:9094.
-	HostPort string
+	// Address is that of its pod, such as 10.2.0.17:9094.
+	Address netip.AddrPort
 }

@@ -4,13 +4,12 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -47,31 +46,36 @@ func (s *Scraper) FetchInstances(ctx context.Context, workload backlog.Object) (
 		return backlog.InstancesSample{}, fmt.Errorf("finding the instances of %s: %w", workload, err)
 	}
 	at := time.Now()
-	answers := s.scrapeAll(ctx, addresses)
+	samples, errs := make([]backlog.InstanceSample, len(addresses)), make([]error, len(addresses))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, address := range addresses {
+		group.Go(func() error {
+			samples[i], errs[i] = s.scrapeUnlessSilent(ctx, address)
+			return nil
+		})
+	}
+	_ = group.Wait() // errors are in errs
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return backlog.InstancesSample{},
 			fmt.Errorf("%w: scraping the instances of %s: %w", backlog.ErrUnreachable, workload, ctx.Err())
 	}
-	return mergeAnswers(workload, at, answers)
+	return mergeAnswers(workload, at, samples, errs)
 }
 
-type answer struct {
-	sample backlog.InstanceSample
-	err    error
-}
-
-func mergeAnswers(workload backlog.Object, at time.Time, answers []answer) (backlog.InstancesSample, error) {
+// mergeAnswers returns the samples of the instances without an error.
+func mergeAnswers(workload backlog.Object, at time.Time, samples []backlog.InstanceSample, errs []error) (
+	backlog.InstancesSample, error,
+) {
 	sample := backlog.InstancesSample{At: at}
 	var first error
-	for _, a := range answers {
-		if a.err != nil {
+	for i, err := range errs {
+		if err != nil {
 			sample.Silent++
-			if first == nil {
-				first = a.err
-			}
+			first = cmp.Or(first, err)
 			continue
 		}
-		sample.Instances = append(sample.Instances, a.sample)
+		sample.Instances = append(sample.Instances, samples[i])
 	}
 	switch {
 	case first == nil || len(sample.Instances) > 0:
@@ -82,20 +86,6 @@ func mergeAnswers(workload backlog.Object, at time.Time, answers []answer) (back
 		return backlog.InstancesSample{},
 			fmt.Errorf("none of the %d instances of %s answers; the first: %w", sample.Silent, workload, first)
 	}
-}
-
-func (s *Scraper) scrapeAll(ctx context.Context, addresses []backlog.InstanceAddress) []answer {
-	answers := make([]answer, len(addresses))
-	var group errgroup.Group
-	group.SetLimit(atOnce)
-	for i, address := range addresses {
-		group.Go(func() error {
-			answers[i].sample, answers[i].err = s.scrapeUnlessSilent(ctx, address)
-			return nil
-		})
-	}
-	_ = group.Wait() // errors are in the answers
-	return answers
 }
 
 // scrapeUnlessSilent scrapes an instance, unless it was silent lately.
@@ -117,32 +107,25 @@ func (s *Scraper) scrapeTwice(ctx context.Context, address backlog.InstanceAddre
 	if err := ctx.Err(); err != nil {
 		return backlog.InstanceSample{}, newFault(backlog.ErrUnreachable, address, err, "no time was left for the request")
 	}
-	sample, err := s.scrapeOnce(ctx, address)
+	sample, err := s.scrape(ctx, address)
 	if err != nil || !seemsAsynchronous(sample) {
 		return sample, err
 	}
-	again, err := s.scrapeOnce(ctx, address)
+	again, err := s.scrape(ctx, address)
 	if err != nil {
 		return backlog.InstanceSample{}, err
 	}
 	return receivedFirst(sample, again), nil
 }
 
-func (s *Scraper) scrapeOnce(ctx context.Context, address backlog.InstanceAddress) (backlog.InstanceSample, error) {
-	start := time.Now()
-	sample, err := s.scrape(ctx, address)
-	s.metrics.observe(time.Since(start), err)
-	return sample, err
-}
-
-func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (backlog.InstanceSample, error) {
-	target, err := metricsURL(address.HostPort)
-	if err != nil {
-		return backlog.InstanceSample{}, newFault(backlog.ErrProtocol, address, nil, err.Error())
-	}
+func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (
+	sample backlog.InstanceSample, err error,
+) {
+	defer func(start time.Time) { s.metrics.observe(time.Since(start), err) }(time.Now())
+	target := url.URL{Scheme: "http", Host: address.Address.String(), Path: "/metrics", RawQuery: onlySeries()}
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(limited, http.MethodGet, target, http.NoBody)
+	request, err := http.NewRequestWithContext(limited, http.MethodGet, target.String(), http.NoBody)
 	if err != nil {
 		return backlog.InstanceSample{}, newFault(backlog.ErrProtocol, address, nil, "its address is not one")
 	}
@@ -156,7 +139,7 @@ func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (
 		return backlog.InstanceSample{}, statusFault(address, response.StatusCode)
 	}
 	body := &backlog.Body{ReadCloser: response.Body}
-	sample, err := decode(http.MaxBytesReader(nil, body, s.maxBytes), address.ID)
+	sample, err = decode(http.MaxBytesReader(nil, body, s.maxBytes), address.ID)
 	var long *http.MaxBytesError
 	switch {
 	case err == nil:
@@ -169,27 +152,6 @@ func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (
 	default:
 		return backlog.InstanceSample{}, newFault(backlog.ErrProtocol, address, nil, err.Error())
 	}
-}
-
-// metricsURL returns the URL of an address. It refuses an address that leads to another host.
-func metricsURL(hostPort string) (string, error) {
-	host, port, err := net.SplitHostPort(hostPort)
-	number, portErr := strconv.ParseUint(port, 10, 16)
-	if err != nil || portErr != nil || number == 0 || !isHost(host) {
-		return "", errors.New("its address must look like 10.2.0.17:9094")
-	}
-	u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/metrics", RawQuery: onlySeries()}
-	return u.String(), nil
-}
-
-// isHost reports whether the host can be an IP address or a name.
-func isHost(host string) bool {
-	for _, c := range []byte(host) {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != ':' {
-			return false
-		}
-	}
-	return host != ""
 }
 
 const (
@@ -242,10 +204,8 @@ func (s silences) record(address backlog.InstanceAddress, err error, now time.Ti
 
 // seemsAsynchronous reports whether an instance seems to have more messages in flight than a synchronous one can.
 //
-// The difference may be only apparent, since an instance reads its counters one after the other while it answers, in
-// random order. If the received counter is read last, messages that were received meanwhile count as in flight: up to
-// 442 for a synchronous function with 4000 messages/s on an overloaded machine (Pulsar 5.0.0-M1), 9 if only our series
-// are requested, and 4 for a Python one with 12 messages/s.
+// The difference may be only apparent, since the received counter may be read last: 442 for a synchronous function with
+// 4000 messages/s on an overloaded machine (Pulsar 5.0.0-M1), and 9 if only our series are requested.
 func seemsAsynchronous(s backlog.InstanceSample) bool {
 	return s.InFlight() > backlog.MostSynchronous
 }
@@ -259,18 +219,8 @@ func receivedFirst(first, second backlog.InstanceSample) backlog.InstanceSample 
 	return second
 }
 
-// The table from what happened to the reason:
-//
-//	no connection, no whole answer in time   ErrUnreachable   noAnswer
-//	401, 403                                 ErrForbidden     statusFault: instances authenticate no client
-//	429, 5xx                                 ErrUnavailable   statusFault
-//	any other status, redirects among them   ErrProtocol      statusFault
-//	200, too long, cut off, no instance's    ErrProtocol      Scraper.scrape
-//	an address that cannot be                ErrProtocol      Scraper.scrape; nothing was sent
-
 func newFault(reason error, address backlog.InstanceAddress, cause error, words string) error {
-	fault := backlog.Errorf(reason, "%s at %s: %s", backlog.Quote(address.ID), backlog.Quote(address.HostPort),
-		backlog.Quote(words))
+	fault := backlog.Errorf(reason, "%s at %s: %s", backlog.Quote(address.ID), address.Address, backlog.Quote(words))
 	fault.Cause = cause
 	return fault
 }

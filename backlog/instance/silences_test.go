@@ -6,6 +6,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 func TestASilentInstanceIsAskedLessAndLess(t *testing.T) {
 	s, now := newSilences(), time.Unix(1_800_000_000, 0)
-	pod := backlog.InstanceAddress{ID: "pod-0", HostPort: "10.0.0.1:9094"}
+	pod := backlog.InstanceAddress{ID: "pod-0", Address: netip.MustParseAddrPort("10.0.0.1:9094")}
 	timeout := newFault(backlog.ErrUnreachable, pod, context.DeadlineExceeded, "no answer within 2s")
 	start := now
 	var asked []time.Duration

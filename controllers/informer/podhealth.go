@@ -6,7 +6,7 @@ package informer
 import (
 	"cmp"
 	"math"
-	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,8 +29,8 @@ type instancePod struct {
 	namespace     unique.Handle[string]
 	name, version string
 	workload      unique.Handle[string]
-	// address of its metrics; empty while they are not served.
-	address string
+	// address of its metrics; not valid while they are not served.
+	address netip.AddrPort
 	// unreadySince is for a pod that is unready.
 	unreadySince time.Time
 	// gone is a pod that is being deleted or has ended, which its controller replaces.
@@ -54,8 +54,8 @@ func newInstancePod(pod *corev1.Pod) *instancePod {
 	}
 	p.unreadySince, p.unready = unreadySince(pod)
 	p.start = newPodStart(pod)
-	if pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "" {
-		p.address = net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(portOf(pod)))
+	if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && pod.Status.Phase == corev1.PodRunning {
+		p.address = netip.AddrPortFrom(ip, portOf(pod))
 	}
 	return p
 }

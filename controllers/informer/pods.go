@@ -155,8 +155,8 @@ func (p *Pods) Addresses(workload backlog.Object) ([]backlog.InstanceAddress, er
 	}
 	var found []backlog.InstanceAddress
 	for _, pod := range pods {
-		if !pod.gone && pod.address != "" {
-			found = append(found, backlog.InstanceAddress{ID: pod.name, HostPort: pod.address})
+		if !pod.gone && pod.address.IsValid() {
+			found = append(found, backlog.InstanceAddress{ID: pod.name, Address: pod.address})
 		}
 	}
 	slices.SortFunc(found, func(x, y backlog.InstanceAddress) int { return strings.Compare(x.ID, y.ID) })
@@ -196,9 +196,9 @@ func (p *Pods) list(workload backlog.Object) (pods []*instancePod, err error) {
 }
 
 // portOf a pod's metrics. An annotation that is no port is ignored: Prometheus would find nothing there either.
-func portOf(pod *corev1.Pod) int {
+func portOf(pod *corev1.Pod) uint16 {
 	if port, err := strconv.ParseUint(pod.Annotations[cluster.AnnotationPort], 10, 16); err == nil && port > 0 {
-		return int(port)
+		return uint16(port)
 	}
 	return defaultInstancePort
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -72,35 +73,39 @@ func resize() backlog.Object {
 	return backlog.Object{Kind: cluster.KindFunction, Namespace: fixture.Namespace, Name: "resize"}
 }
 
+func instanceAt(id, address string) backlog.InstanceAddress {
+	return backlog.InstanceAddress{ID: id, Address: netip.MustParseAddrPort(address)}
+}
+
 func TestAddresses(t *testing.T) {
 	tests := map[string]struct {
 		workload backlog.Object
 		change   func(*corev1.Pod)
 		want     []backlog.InstanceAddress
 	}{
-		"as created": {want: []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}}},
+		"as created": {want: []backlog.InstanceAddress{instanceAt("resize-function-0", "10.2.0.17:9094")}},
 		"with a port of its own": {
 			change: func(p *corev1.Pod) { p.Annotations[cluster.AnnotationPort] = "19000" },
-			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:19000"}},
+			want:   []backlog.InstanceAddress{instanceAt("resize-function-0", "10.2.0.17:19000")},
 		},
 		"with an invalid port": {
 			change: func(p *corev1.Pod) { p.Annotations[cluster.AnnotationPort] = "99999" },
-			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
+			want:   []backlog.InstanceAddress{instanceAt("resize-function-0", "10.2.0.17:9094")},
 		},
 		"without annotations": {
 			change: func(p *corev1.Pod) { p.Annotations = nil },
-			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
+			want:   []backlog.InstanceAddress{instanceAt("resize-function-0", "10.2.0.17:9094")},
 		},
 		"with an IPv6 address": {
 			change: func(p *corev1.Pod) { p.Status.PodIP = "fd00::1" },
-			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "[fd00::1]:9094"}},
+			want:   []backlog.InstanceAddress{instanceAt("resize-function-0", "[fd00::1]:9094")},
 		},
 		"of a Sink": {
 			workload: backlog.Object{Kind: "Sink", Namespace: "media", Name: "resize"},
 			change: func(p *corev1.Pod) {
 				p.Labels[labelComponent], p.OwnerReferences[0].Name = "sink", "resize-sink"
 			},
-			want: []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
+			want: []backlog.InstanceAddress{instanceAt("resize-function-0", "10.2.0.17:9094")},
 		},
 		"of another workload":     {workload: backlog.Object{Kind: "Function", Namespace: "media", Name: "crop"}},
 		"of another namespace":    {workload: backlog.Object{Kind: "Function", Namespace: "shop", Name: "resize"}},

@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -122,8 +123,8 @@ func (c *consumers) start(t *testing.T, id int) replica.Replica {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Kill()) })
 	c.pods.set(in.Name, backlog.InstanceAddress{
-		ID:       fmt.Sprintf("%s-%d", in.Name, id),
-		HostPort: strings.TrimSuffix(strings.TrimPrefix(r.MetricsURL(), "http://"), "/metrics"),
+		ID:      fmt.Sprintf("%s-%d", in.Name, id),
+		Address: netip.MustParseAddrPort(strings.TrimSuffix(strings.TrimPrefix(r.MetricsURL(), "http://"), "/metrics")),
 	})
 	return r
 }
