@@ -49,8 +49,7 @@ func (p *patternState) follows(subscription string) bool {
 	return false
 }
 
-// follow makes an interest follow the patterns of a subscription, now and after later listings. An invalid pattern is
-// ignored here: readings report it.
+// follow makes an interest follow the patterns of a subscription, now and after later listings.
 func (s *tracked) follow(one *interest, subscription Subscription) {
 	for _, text := range subscription.Patterns {
 		key := Topic{Cluster: subscription.Cluster, Name: text}
@@ -58,23 +57,25 @@ func (s *tracked) follow(one *interest, subscription Subscription) {
 		if state == nil {
 			pattern, err := ParsePattern(text)
 			if err != nil {
-				continue
+				continue // WithPatterns sets no such text
 			}
 			state = &patternState{pattern: pattern, interests: map[*interest]struct{}{}}
 			if one.tracks.subscription.Cluster == key.Cluster { // what stays keeps its history until the listing
-				state.matched = pattern.filter(one.tracks.topics)
+				state.matched = slices.DeleteFunc(slices.Clone(one.tracks.topics), func(name string) bool {
+					return !pattern.Match(name)
+				})
 			}
 			s.patterns[key] = state
 			s.addToNamespace(key, state)
 		}
 		state.interests[one] = struct{}{}
-		s.change(NamespaceJob(namespaceOf(key, state)), false)
+		s.change(NamespaceJob(NamespaceOf(key.Cluster, key.Name)), false)
 	}
 }
 
 // addToNamespace has a new pattern listed at once.
 func (s *tracked) addToNamespace(key Topic, state *patternState) {
-	namespace := namespaceOf(key, state)
+	namespace := NamespaceOf(key.Cluster, key.Name)
 	listing := s.namespaces[namespace]
 	if listing == nil {
 		listing = &namespaceState{patterns: map[Topic]*patternState{}}
@@ -82,10 +83,6 @@ func (s *tracked) addToNamespace(key Topic, state *patternState) {
 	}
 	listing.patterns[key] = state
 	s.change(NamespaceJob(namespace), true)
-}
-
-func namespaceOf(key Topic, state *patternState) Namespace {
-	return Namespace{Cluster: key.Cluster, Name: state.pattern.namespace}
 }
 
 // unfollow ends that an interest follows the patterns of a subscription, except those that the next one has too.
@@ -97,7 +94,7 @@ func (s *tracked) unfollow(one *interest, subscription, next Subscription) {
 			continue
 		}
 		delete(state.interests, one)
-		namespace := namespaceOf(key, state)
+		namespace := NamespaceOf(key.Cluster, key.Name)
 		s.change(NamespaceJob(namespace), false)
 		if len(state.interests) > 0 {
 			continue

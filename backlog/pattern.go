@@ -26,11 +26,10 @@ type Pattern struct {
 // that cannot be followed.
 //
 // Source: Pulsar's TopicName.get, which finds the namespace in the pattern, and TopicList.filterTopics, which matches
-// the rest (org.apache.pulsar.common). Its brokers match with RE2/J, in the syntax of Go's regexp; clients fall back to
-// Java's for what RE2/J lacks, which is not supported here. A client does not complete a pattern without a domain
-// before it matches, so it may find fewer topics: the others have no subscription then, and do not count.
+// the rest (org.apache.pulsar.common), with RE2/J in the syntax of Go's regexp. A client does not complete a pattern
+// without a domain, so it may find fewer topics: the others have no subscription then, and do not count.
 func ParsePattern(text string) (Pattern, error) {
-	complete := completePattern(text)
+	complete := CompleteTopicName(text)
 	domain, rest, _ := strings.Cut(complete, "://")
 	switch {
 	case domain == "non-persistent":
@@ -107,19 +106,8 @@ func patternError(text, problem string) error {
 	return fmt.Errorf("%w: topic pattern %q: %s", ErrUnsupported, text, problem)
 }
 
-// completePattern is CompleteTopicName, except for a slash within a short form, which stays and is an error.
-func completePattern(text string) string {
-	if text == "" {
-		return ""
-	}
-	return CompleteTopicName(text)
-}
-
 // String is the complete pattern, such as persistent://media/images/in-.*.
 func (p Pattern) String() string { return p.text }
-
-// Namespace is tenant/namespace.
-func (p Pattern) Namespace() string { return p.namespace }
 
 // Match reports whether the pattern includes the topic, by its complete name without partition suffix: its whole name
 // without the domain matches, and it is not one of Pulsar's own topics.
@@ -146,15 +134,6 @@ func SystemTopic(name string) bool {
 	}
 	return strings.HasSuffix(local, "__transaction_pending_ack") || strings.HasPrefix(name, "pulsar/system/") &&
 		(strings.HasPrefix(local, "transaction_coordinator_assign") || strings.HasPrefix(local, "__transaction_log_"))
-}
-
-func (p Pattern) filter(topics []string) (matches []string) {
-	for _, topic := range topics {
-		if p.Match(topic) {
-			matches = append(matches, topic)
-		}
-	}
-	return matches
 }
 
 // WithPatterns returns the subscription with these patterns instead of its own, sorted and distinct.

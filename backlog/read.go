@@ -170,7 +170,7 @@ func (s *tracked) findInputs(subscription Subscription, now time.Time, take func
 		return inputs{}, fmt.Errorf("%w: subscription %s has no topics", ErrNotTracked, subscription.Name)
 	}
 	found := inputs{take: take}
-	leaveOut := len(subscription.NonPersistent()) < len(subscription.Topics)+len(subscription.Patterns)
+	leaveOut := len(subscription.Patterns) > 0 || len(subscription.NonPersistent()) < len(subscription.Topics)
 	for _, name := range subscription.Topics {
 		found.yield(&s.mu)
 		if leaveOut && isNonPersistent(name) {
@@ -182,7 +182,7 @@ func (s *tracked) findInputs(subscription Subscription, now time.Time, take func
 		}
 		found.add(name, one, err)
 	}
-	if err := s.addMatched(&found, subscription, now, leaveOut); err != nil {
+	if err := s.addMatched(&found, subscription, now); err != nil {
 		return inputs{}, err
 	}
 	switch {
@@ -197,19 +197,16 @@ func (s *tracked) findInputs(subscription Subscription, now time.Time, take func
 }
 
 // addMatched adds the topics that the patterns match. mu is held.
-func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.Time, leaveOut bool) error {
+func (s *tracked) addMatched(found *inputs, subscription Subscription, now time.Time) error {
 	if len(subscription.Patterns) == 0 {
 		return nil
 	}
 	matched, unknown := s.matched(subscription, now)
 	for _, one := range unknown {
-		switch {
-		case one.isRecent():
+		if one.isRecent() {
 			return one.Reason
-		case leaveOut && isNonPersistent(one.Name):
-		default:
-			found.miss(one.Name, one.Reason)
 		}
+		found.miss(one.Name, one.Reason)
 	}
 	for _, name := range matched {
 		found.yield(&s.mu)
@@ -279,15 +276,12 @@ func (s *tracked) matched(subscription Subscription, now time.Time) (names []str
 func (s *tracked) readPattern(key Topic, subscription Subscription, now time.Time) (*patternState, error) {
 	state := s.patterns[key]
 	if state == nil {
-		if _, err := ParsePattern(key.Name); err != nil {
-			return nil, err
-		}
 		return nil, fmt.Errorf("%w: %s", ErrNotTracked, key.Name)
 	}
 	if !state.follows(subscription.Name) {
 		return nil, fmt.Errorf("%w: subscription %s on %s", ErrNotTracked, subscription.Name, key.Name)
 	}
-	return state, s.namespaces[namespaceOf(key, state)].check(state, s.staleAfter, now)
+	return state, s.namespaces[NamespaceOf(key.Cluster, key.Name)].check(state, s.staleAfter, now)
 }
 
 // input returns a topic for a reading, or why its part of the subscription is unknown. mu is held.

@@ -94,9 +94,9 @@ func NewSubscription(cluster Cluster, name string, topics ...string) Subscriptio
 	return Subscription{Cluster: cluster, Name: name, Topics: slices.Compact(complete)}
 }
 
-// NonPersistent are its topics and patterns that have no backlog, so that they do not count as work.
+// NonPersistent are its topics that have no backlog, so that they do not count as work; patterns match none of them.
 func (s Subscription) NonPersistent() (names []string) {
-	for _, name := range slices.Concat(s.Topics, s.Patterns) {
+	for _, name := range s.Topics {
 		if isNonPersistent(name) {
 			names = append(names, name)
 		}
