@@ -88,12 +88,6 @@ func (s *Store) Feed(instances bool) *Feed {
 // Changes returns the changes since its last call, in no order.
 func (f *Feed) Changes() []Change {
 	s := f.store
-	s.mu.RLock()
-	none := len(s.changed) == 0
-	s.mu.RUnlock()
-	if none {
-		return nil
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changes := make([]Change, 0, len(s.changed))

@@ -33,20 +33,14 @@ type tracks struct {
 
 // Track makes the owner follow this subscription instead of its earlier one, until Untrack.
 func (s *Store) Track(owner string, subscription Subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.track(owner, subscription, time.Time{})
+	s.TrackUntil(owner, subscription, time.Time{})
 }
 
-// TrackUntil is Track for interest that ends unless it is renewed.
+// TrackUntil is Track for interest that ends then unless it is renewed; zero for no end. One that was refused may fit
+// now.
 func (s *Store) TrackUntil(owner string, subscription Subscription, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.track(owner, subscription, until)
-}
-
-// track makes the owner follow the subscription until a time; zero for no end. One that was refused may fit now.
-func (s *tracked) track(owner string, subscription Subscription, until time.Time) {
 	one := s.owners[owner]
 	if one == nil {
 		s.ownersUntilNow++
@@ -141,31 +135,15 @@ func (s *tracked) untrack(owner string) {
 	}
 }
 
-// Expire ends interest that was not renewed in time. It takes only a read lock while there is none.
+// Expire ends interest that was not renewed in time.
 func (s *Store) Expire(now time.Time) {
-	over := s.ended(now)
-	if len(over) == 0 {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, owner := range over {
-		if end, ends := s.ends[owner]; ends && !end.After(now) { // not renewed meanwhile
+	for owner, end := range s.ends {
+		if !end.After(now) {
 			s.untrack(owner)
 		}
 	}
-}
-
-// ended are the owners of interest that was not renewed in time.
-func (s *tracked) ended(now time.Time) (owners []string) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for owner, end := range s.ends {
-		if !end.After(now) {
-			owners = append(owners, owner)
-		}
-	}
-	return owners
 }
 
 // use is a subscription of a topic for an owner.
