@@ -91,12 +91,12 @@ func newFollower(t *testing.T, always bool) *follower {
 // look is one fetch; it returns the known backlog in messages.
 func (a *follower) look(s *stream) float64 {
 	topic := Topic{Name: "persistent://public/default/orders"}
-	detail := (&Feed{store: a.store}).NextRequest(topic, s.now).Detail
+	detail := (*Feed)(a.store).NextRequest(topic, s.now).Detail
 	if a.always {
 		detail |= Full
 	}
 	sample := s.answer(detail)
-	if !detail.Has(Entries) && (&Feed{store: a.store}).WantsEntries(topic, sample) {
+	if !detail.Has(Entries) && (*Feed)(a.store).WantsEntries(topic, sample) {
 		sample = s.addEntries(sample)
 	}
 	if sample.Detail.Has(Entries) {
@@ -167,8 +167,8 @@ func TestRefusedEntryCountersAreRetriedOnceAMinute(t *testing.T) {
 	tried := 0
 	for range 31 {
 		s.publish(100, 20)
-		sample := s.answer((&Feed{store: a.store}).NextRequest(topic, s.now).Detail &^ Entries)
-		if (&Feed{store: a.store}).WantsEntries(topic, sample) {
+		sample := s.answer((*Feed)(a.store).NextRequest(topic, s.now).Detail &^ Entries)
+		if (*Feed)(a.store).WantsEntries(topic, sample) {
 			tried++
 		}
 		a.store.Record(topic, sample)

@@ -139,7 +139,7 @@ func TestNextRequestHasWhatDecisionsNeed(t *testing.T) {
 				store.Fail(topic, test.failure)
 			}
 			at := midday().Add(time.Duration(test.after) * time.Second)
-			require.Equal(t, test.want, (&Feed{store: store}).NextRequest(topic, at).Detail)
+			require.Equal(t, test.want, (*Feed)(store).NextRequest(topic, at).Detail)
 		})
 	}
 }

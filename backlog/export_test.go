@@ -15,7 +15,7 @@ func Attach(s *Store) { s.Feed(false).Changes() }
 
 // CannotWait reports whether a Poller would fetch the topic at its next tick.
 func CannotWait(s *Store, topic Topic) bool {
-	return slices.ContainsFunc((&Feed{store: s}).Changes(), func(c Change) bool {
+	return slices.ContainsFunc((*Feed)(s).Changes(), func(c Change) bool {
 		return c.Job == TopicJob(topic) && c.Wanted && c.Soon
 	})
 }
@@ -66,7 +66,7 @@ func (p Pattern) MatchWithoutPrefix(topic string) bool {
 
 // List records a listing as a poller does.
 func List(s *Store, namespace Namespace, topics []string, at time.Time) {
-	listing := (&Feed{store: s}).NextListing(namespace)
+	listing := (*Feed)(s).NextListing(namespace)
 	for _, topic := range topics {
 		listing.Add(topic)
 	}

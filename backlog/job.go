@@ -62,9 +62,7 @@ func (s *jobs) change(j Job, soon bool) {
 }
 
 // Feed is the interface of a Store to its poller: the jobs, and what to request.
-type Feed struct {
-	store *Store
-}
+type Feed Store
 
 // Feed starts to record changes for a poller, which reads instances or does not; the first changes are all existing
 // jobs.
@@ -82,12 +80,11 @@ func (s *Store) Feed(instances bool) *Feed {
 	for workload := range s.workloads {
 		s.change(WorkloadJob(workload), true)
 	}
-	return &Feed{store: s}
+	return (*Feed)(s)
 }
 
 // Changes returns the changes since its last call, in no order.
-func (f *Feed) Changes() []Change {
-	s := f.store
+func (s *Feed) Changes() []Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changes := make([]Change, 0, len(s.changed))
@@ -137,7 +134,7 @@ const (
 )
 
 // RestInterval is the time between two answers about a topic at rest: if a fetch fails, the next one is still in time.
-func (f *Feed) RestInterval() time.Duration { return min(RestInterval, f.store.staleAfter/2) }
+func (s *Feed) RestInterval() time.Duration { return min(RestInterval, s.staleAfter/2) }
 
 // describe is the change of a job. mu is held.
 func (s *jobs) describe(j Job, soon bool) Change {

@@ -123,8 +123,7 @@ type patternListing struct {
 }
 
 // NextListing is a listing for the patterns that the namespace has now.
-func (f *Feed) NextListing(namespace Namespace) *Listing {
-	s := f.store
+func (s *Feed) NextListing(namespace Namespace) *Listing {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	listing := &Listing{namespace: namespace, bound: s.bounds.Subscription}
@@ -236,8 +235,7 @@ func (n *namespaceState) check(pattern *patternState, staleAfter time.Duration, 
 }
 
 // PatternsIn returns the patterns of a namespace.
-func (f *Feed) PatternsIn(namespace Namespace) []Topic {
-	s := f.store
+func (s *Feed) PatternsIn(namespace Namespace) []Topic {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var patterns []Topic

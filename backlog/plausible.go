@@ -75,8 +75,7 @@ func (c change) seconds() float64 { return max(latestSpan, c.over).Seconds() }
 
 // CheckPlausible returns ErrImplausible with the reason if an answer, or the error of its fetch, needs a second answer.
 // The backlog of an implausible answer may wake one replica meanwhile.
-func (f *Feed) CheckPlausible(topic Topic, sample TopicSample, fetched error) error {
-	s := f.store
+func (s *Feed) CheckPlausible(topic Topic, sample TopicSample, fetched error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.topics[topic]
@@ -99,8 +98,7 @@ func (f *Feed) CheckPlausible(topic Topic, sample TopicSample, fetched error) er
 // CheckSecond returns why the second answer about a topic is not accepted either; nil if it is. It is accepted if it
 // contradicts nothing that is known, or if the first answer, which may be missing, agrees with it. Pulsar never removes
 // a partition, so fewer partitions are accepted only after a ListInterval.
-func (f *Feed) CheckSecond(topic Topic, first, second TopicSample) error {
-	s := f.store
+func (s *Feed) CheckSecond(topic Topic, first, second TopicSample) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.topics[topic]

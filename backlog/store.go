@@ -204,8 +204,7 @@ func (s *Store) RecordPush(topic Topic, refused error) {
 
 // RecordMessage records that a message was published to the topic: until the next answer each of its subscriptions has
 // a backlog that wakes one replica.
-func (f *Feed) RecordMessage(topic Topic) {
-	s := f.store
+func (s *Feed) RecordMessage(topic Topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state := s.topics[topic]; state != nil {
@@ -216,8 +215,7 @@ func (f *Feed) RecordMessage(topic Topic) {
 }
 
 // NextRequest is what the next fetch of the topic should request, and records that it is requested.
-func (f *Feed) NextRequest(topic Topic, now time.Time) Request {
-	s := f.store
+func (s *Feed) NextRequest(topic Topic, now time.Time) Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.topics[topic]
@@ -234,8 +232,7 @@ func (f *Feed) NextRequest(topic Topic, now time.Time) Request {
 
 // WantsEntries reports whether to request entry counters after an answer without them, and records that they are
 // requested.
-func (f *Feed) WantsEntries(topic Topic, sample TopicSample) bool {
-	s := f.store
+func (s *Feed) WantsEntries(topic Topic, sample TopicSample) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.topics[topic]
