@@ -203,6 +203,7 @@ func (m *pulsarModel) decide(t *testing.T, length time.Duration, minReplicas int
 	run(t, poll.Config{
 		Store: store, Source: m, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 4,
 		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {}, Instances: m, Workloads: 2,
+		Lister:      newFakeCluster(),
 		Implausible: func(result string) { h.implausible[result]++ }, // the model has one topic
 	}, func(*poll.Poller) {
 		store.Track("me", subscription)

@@ -174,19 +174,14 @@ func TestPollerTriesAFailedListingSoonerThanAGoodOne(t *testing.T) {
 	})
 }
 
-func TestPollerReportsMissingSources(t *testing.T) {
+func TestPollerReportsMissingInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		polling(t, store, source, func(*poll.Poller) {
-			subscription := matching(t, "in-.*")
-			store.Track("me", subscription)
 			plain := backlog.NewSubscription(cluster(), function, orders)
 			plain.Workload = backlog.Object{Namespace: "shop", Name: "resize"}
 			store.Track("you", plain)
 			time.Sleep(time.Second)
-			_, err := store.Read(subscription, time.Now())
-			require.ErrorIs(t, err, backlog.ErrUnsupported)
-			require.ErrorContains(t, err, "name the topics")
 			r, err := store.Read(plain, time.Now())
 			require.NoError(t, err)
 			_, err = r.Instances.Answering.Value()

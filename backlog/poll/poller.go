@@ -52,7 +52,7 @@ type Config struct {
 	// or has failed. Nil for none.
 	Implausible func(result string)
 
-	// Lister lists namespaces, every 30s. Without one, readings of subscriptions with patterns are ErrUnsupported.
+	// Lister lists the namespaces of patterns, every 30s.
 	Lister Lister
 	// Instances reads the counters of instances. Without it they stay ErrNotRequested.
 	Instances InstanceSource
@@ -67,8 +67,9 @@ type Config struct {
 // New validates the configuration. Run starts the Poller.
 func New(config Config) (*Poller, error) {
 	switch {
-	case config.Store == nil || config.Source == nil || config.Jitter == nil || config.Updated == nil:
-		return nil, errors.New("poller: Store, Source, Jitter and Updated must be set")
+	case config.Store == nil || config.Source == nil || config.Lister == nil || config.Jitter == nil ||
+		config.Updated == nil:
+		return nil, errors.New("poller: Store, Source, Lister, Jitter and Updated must be set")
 	case config.Interval < time.Second || config.Interval > 5*time.Minute:
 		return nil, fmt.Errorf("poller: Interval is %s, must be from 1s to 5m", config.Interval)
 	case config.Timeout <= 0 || config.Timeout > time.Minute:
@@ -205,8 +206,7 @@ func (p *Poller) fetchTopic(ctx, timed context.Context, topic backlog.Topic) (ba
 		second, cancel := context.WithTimeout(ctx, p.config.Timeout)
 		defer cancel()
 		timed = second
-		first := implausibleAnswer{request: request, sample: sample, reason: reason}
-		sample, err = first.fetchSecond(timed, p, topic)
+		sample, err = p.fetchSecond(timed, topic, request, sample, reason)
 	}
 	if err == nil && !request.Detail.Has(backlog.Entries) && p.feed.WantsEntries(topic, sample) {
 		sample = p.config.Source.AddEntries(timed, topic, sample)
@@ -223,7 +223,7 @@ func (p *Poller) fetchTopic(ctx, timed context.Context, topic backlog.Topic) (ba
 func (p *Poller) fetchListing(ctx, timed context.Context, namespace backlog.Namespace) error {
 	at := time.Now()
 	listing := p.feed.NextListing(namespace)
-	err := p.list(timed, namespace, listing)
+	err := p.config.Lister.List(timed, namespace, listing.Add)
 	switch {
 	case err == nil:
 		p.config.Store.RecordListing(listing, at)
@@ -231,14 +231,6 @@ func (p *Poller) fetchListing(ctx, timed context.Context, namespace backlog.Name
 		p.config.Store.FailListing(namespace, err)
 	}
 	return err
-}
-
-func (p *Poller) list(ctx context.Context, namespace backlog.Namespace, listing *backlog.Listing) error {
-	if p.config.Lister == nil {
-		return fmt.Errorf("%w: topic patterns in namespace %s: this program lists no namespaces; name the topics",
-			backlog.ErrUnsupported, namespace.Name)
-	}
-	return p.config.Lister.List(ctx, namespace, listing.Add)
 }
 
 func (p *Poller) fetchInstances(ctx context.Context, workload backlog.Workload) error {
@@ -288,25 +280,18 @@ func (p *Poller) Alive(now time.Time) error {
 	return nil
 }
 
-// implausibleAnswer is a first answer about a topic: the request, the sample, if any, and why it is implausible.
-type implausibleAnswer struct {
-	request backlog.Request
-	sample  backlog.TopicSample
-	reason  error
-}
-
-// fetchSecond returns the second answer about a topic, or why neither is accepted. There is no third request.
+// fetchSecond returns the second answer about a topic after the first, if there is one, was implausible for the reason,
+// or why neither is accepted. There is no third request.
 //
 // It uses the other of the two calls that read a topic, with or without the age, and an exact count: neither a cache in
 // between nor a counter that drifted gives the same answer again.
-func (f implausibleAnswer) fetchSecond(ctx context.Context, p *Poller, topic backlog.Topic) (
-	backlog.TopicSample, error,
-) {
-	request := f.request
+func (p *Poller) fetchSecond(ctx context.Context, topic backlog.Topic, request backlog.Request,
+	first backlog.TopicSample, reason error,
+) (backlog.TopicSample, error) {
 	request.Detail = (request.Detail | backlog.Precise) ^ backlog.Age
 	second, err := p.config.Source.Fetch(ctx, topic, request)
 	if err == nil {
-		err = p.feed.CheckSecond(topic, f.sample, second)
+		err = p.feed.CheckSecond(topic, first, second)
 	}
 	result := Resolved
 	switch {
@@ -315,7 +300,7 @@ func (f implausibleAnswer) fetchSecond(ctx context.Context, p *Poller, topic bac
 		second, result = backlog.TopicSample{}, Unresolved
 	default:
 		second, result = backlog.TopicSample{}, Failed
-		err = fmt.Errorf("%w (requested because of %w)", err, f.reason)
+		err = fmt.Errorf("%w (requested because of %w)", err, reason)
 	}
 	if p.config.Implausible != nil {
 		p.config.Implausible(result)

@@ -94,7 +94,7 @@ func polling(t *testing.T, store *backlog.Store, source poll.Source, body func(*
 	t.Helper()
 	run(t, poll.Config{
 		Store: store, Source: source, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 4,
-		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {},
+		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {}, Lister: newFakeCluster(),
 	}, body)
 }
 
@@ -210,7 +210,7 @@ func TestPollerIsAliveWhileItsLoopTurns(t *testing.T) {
 func TestNewPollerNamesTheViolatedBound(t *testing.T) {
 	good := poll.Config{
 		Store: newStore(t), Source: newFakeSource(), Interval: time.Second, Timeout: time.Second, PerCluster: 1,
-		Jitter: func() float64 { return 0 }, Updated: func(backlog.Topic) {},
+		Jitter: func() float64 { return 0 }, Updated: func(backlog.Topic) {}, Lister: newFakeCluster(),
 	}
 	tests := map[string]struct {
 		change func(*poll.Config)
@@ -218,7 +218,7 @@ func TestNewPollerNamesTheViolatedBound(t *testing.T) {
 	}{
 		"no store": {
 			func(c *poll.Config) { c.Store = nil },
-			"poller: Store, Source, Jitter and Updated must be set",
+			"poller: Store, Source, Lister, Jitter and Updated must be set",
 		},
 		"interval too big": {
 			func(c *poll.Config) { c.Interval = time.Hour },

@@ -12,13 +12,13 @@ import (
 
 // schedule determines when each job is due. It belongs to the Poller's loop and is not safe for concurrent use.
 type schedule struct {
-	pace     pace
-	slots    map[backlog.Job]*slot
-	timeline timeline       // all slots that are not busy
-	lines    map[lane]*line // due jobs, and those that run
-	watches  int            // places of jobs that watch
-	answers  answers        // to messages
-	expired  time.Time      // when interest ended last that was not renewed
+	pace       pace
+	slots      map[backlog.Job]*slot
+	timeline   timeline       // all slots that are not busy
+	lines      map[lane]*line // due jobs, and those that run
+	watches    int            // places of jobs that watch
+	nextAnswer time.Time      // the earliest fetch after the next message
+	expired    time.Time      // when interest ended last that was not renewed
 }
 
 // pace has the intervals of jobs. The times at which a job is due are one interval apart, and a late fetch does not

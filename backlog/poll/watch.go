@@ -129,7 +129,8 @@ func (s *schedule) watching(j backlog.Job, sees bool, now time.Time) {
 	}
 	due := now
 	if one.message {
-		due = s.answers.after(now)
+		due = now.Add(min(max(0, s.nextAnswer.Sub(now)), answerWithin))
+		s.nextAnswer = due.Add(answerEvery)
 	}
 	s.hasten([]*slot{one.topic}, due)
 	s.enqueue(now)
@@ -144,22 +145,6 @@ func (p *Poller) wake(one *slot) {
 	topic := one.topic.job.Topic()
 	p.feed.RecordMessage(topic)
 	p.config.Updated(topic)
-}
-
-// answers has the earliest fetch after the next message.
-type answers struct{ next time.Time }
-
-// after is when to fetch the topic of a message.
-func (a *answers) after(now time.Time) (due time.Time) {
-	due = now
-	if a.next.After(now) {
-		due = a.next
-	}
-	if latest := now.Add(answerWithin); due.After(latest) {
-		due = latest
-	}
-	a.next = due.Add(answerEvery)
-	return due
 }
 
 // watchJob watches a partition, which is named singly.

@@ -104,8 +104,9 @@ func watching(t *testing.T, store *backlog.Store, source poll.Source, watcher *f
 
 func watchingConfig(store *backlog.Store, source poll.Source, watcher *fakeWatcher) poll.Config {
 	return poll.Config{
-		Store: store, Source: source, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 16,
-		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {}, Watcher: watcher, Watches: places,
+		Store: store, Source: source, Lister: newFakeCluster(), Interval: 10 * time.Second, Timeout: 3 * time.Second,
+		PerCluster: 16, Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {}, Watcher: watcher,
+		Watches: places,
 	}
 }
 

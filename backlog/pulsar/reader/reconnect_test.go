@@ -20,6 +20,7 @@ import (
 
 // admin is the admin service of topics without a backlog. It has the time of the last request for each.
 type admin struct {
+	poll.Lister
 	mu       sync.Mutex
 	requests map[string]time.Time
 }
@@ -60,7 +61,7 @@ func pollRarely(t *testing.T, f *fakeBroker, topics []string, body func(a *admin
 	store.Track("shop/f", subscription)
 	a, r := &admin{requests: map[string]time.Time{}}, New(f.dial, timeout)
 	poller, err := poll.New(poll.Config{
-		Store: store, Source: a, Interval: 5 * time.Minute, Timeout: timeout, PerCluster: 16,
+		Store: store, Source: a, Lister: a, Interval: 5 * time.Minute, Timeout: timeout, PerCluster: 16,
 		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {}, Watcher: watcher{r}, Watches: len(topics),
 	})
 	require.NoError(t, err)
