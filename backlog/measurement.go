@@ -98,13 +98,6 @@ func (m Measurement) plus(other Measurement) Measurement {
 	return sum
 }
 
-// larger returns the larger of two measurements, as plus does.
-func (m Measurement) larger(other Measurement) Measurement {
-	sum := m.plus(other)
-	sum.value = max(m.value, other.value)
-	return sum
-}
-
 // withoutRates is the reading before any rate was measured.
 func (r Reading) withoutRates() Reading {
 	for _, m := range []*Measurement{&r.PublishRate, &r.LatestPublishRate, &r.DeliveryRate, &r.ProcessRate} {
@@ -115,11 +108,10 @@ func (r Reading) withoutRates() Reading {
 
 // lowerBounds is the reading of a part: its sums are lower bounds.
 func (r Reading) lowerBounds(reason error) Reading {
-	for _, m := range []*Measurement{
-		&r.Total, &r.Ready, &r.Delayed, &r.Unacked, &r.Undispatched, &r.InReplay, &r.Bytes, &r.OldestAge, &r.PublishRate,
-		&r.LatestPublishRate, &r.DeliveryRate, &r.ProcessRate, &r.LeastReady, &r.LeastUndispatched, &r.Consumers, &r.Holding,
-		&r.UnreadPartitions, &r.UnreadMessages, &r.Redelivered,
-	} {
+	for _, m := range r.sums() {
+		*m = m.lowerBound(reason)
+	}
+	for _, m := range []*Measurement{&r.OldestAge, &r.Consumers, &r.Holding, &r.UnreadPartitions, &r.UnreadMessages} {
 		*m = m.lowerBound(reason)
 	}
 	r.ExactAt = time.Time{}

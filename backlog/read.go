@@ -35,6 +35,7 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 	if err != nil {
 		return Reading{}, err
 	}
+	sum.countConsumers()
 	sum.Coverage = inputs.coverage
 	if err := inputs.coverage.Err(); err != nil {
 		sum = sum.lowerBounds(err)

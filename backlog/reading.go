@@ -120,25 +120,27 @@ type Reading struct {
 	consumers consumers
 }
 
-// plus sums two readings of one subscription on different topics. Instances do not belong to a topic: those of the
-// first reading stay.
+// sums are the measurements that add up over topics, and that are lower bounds of a part. GrowthRate may be negative, so
+// that a part of it bounds nothing.
+func (r *Reading) sums() [14]*Measurement {
+	return [...]*Measurement{
+		&r.Total, &r.Ready, &r.Delayed, &r.Unacked, &r.Undispatched, &r.InReplay, &r.Bytes, &r.PublishRate,
+		&r.LatestPublishRate, &r.DeliveryRate, &r.ProcessRate, &r.LeastReady, &r.LeastUndispatched, &r.Redelivered,
+	}
+}
+
+// plus sums two readings of one subscription on different topics.
 func (r Reading) plus(other Reading) Reading {
 	sum := r
-	sum.Total, sum.Ready, sum.Delayed = r.Total.plus(other.Total), r.Ready.plus(other.Ready), r.Delayed.plus(other.Delayed)
-	sum.Unacked, sum.Undispatched = r.Unacked.plus(other.Unacked), r.Undispatched.plus(other.Undispatched)
-	sum.InReplay, sum.Bytes = r.InReplay.plus(other.InReplay), r.Bytes.plus(other.Bytes)
+	others := other.sums()
+	for i, m := range sum.sums() {
+		*m = m.plus(*others[i])
+	}
 	sum.OldestAge, sum.OldestAt = r.oldest(other)
 	sum.Unconfirmed += other.Unconfirmed
 	sum.GrowthRate = r.GrowthRate.plus(other.GrowthRate)
-	sum.PublishRate = r.PublishRate.plus(other.PublishRate)
-	sum.LatestPublishRate = r.LatestPublishRate.plus(other.LatestPublishRate)
 	sum.LatestWindow = max(r.LatestWindow, other.LatestWindow)
-	sum.DeliveryRate = r.DeliveryRate.plus(other.DeliveryRate)
-	sum.ProcessRate = r.ProcessRate.plus(other.ProcessRate)
 	sum.Window = max(r.Window, other.Window)
-	sum.LeastReady = r.LeastReady.plus(other.LeastReady)
-	sum.LeastUndispatched = r.LeastUndispatched.plus(other.LeastUndispatched)
-	sum.Redelivered = r.Redelivered.plus(other.Redelivered)
 	sum.SteadyConsumers = r.SteadyConsumers && other.SteadyConsumers
 	sum.Blocked = r.Blocked || other.Blocked
 	sum.Throttled = r.Throttled || other.Throttled
@@ -157,7 +159,6 @@ func (r Reading) plus(other Reading) Reading {
 		sum.Trouble = other.Trouble
 	}
 	sum.consumers = r.consumers.plus(other.consumers)
-	sum.countConsumers()
 	return sum
 }
 
@@ -172,7 +173,7 @@ func (r Reading) oldest(other Reading) (age Measurement, at time.Time) {
 	two, unknown := second.OldestAge.Value()
 	switch apart := second.OldestAt.Sub(first.OldestAt).Seconds(); {
 	case err != nil, unknown != nil:
-		return first.OldestAge.larger(second.OldestAge), first.OldestAt
+		return first.OldestAge.plus(second.OldestAge), first.OldestAt
 	case two > 0 && (one == 0 || two-one > apart):
 		return second.OldestAge, second.OldestAt
 	default:

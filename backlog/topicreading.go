@@ -23,7 +23,6 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 		PublishRate: t.publishRate(s),
 		Blocked:     last.blocked, Throttled: last.throttled > first.throttled, Draining: last.draining,
 		Partitions:  len(t.partitions.indices),
-		Instances:   unknownInstances(ErrNotRequested),
 		Trouble:     cmp.Or(t.failure, t.incomplete),
 		ExactAt:     s.exactAt,
 		Unconfirmed: s.unconfirmed,
@@ -34,16 +33,12 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	r.OldestAge, r.OldestAt = s.age.read(now, last.at)
 	s.readLeast(&r)
 	r.consumers = s.consumers
-	r.countConsumers()
 	r.SteadyConsumers = s.consumers.steady(first.at) && t.slow.timeouts == 0 // else more may have joined unseen
 	if t.uses.quickest().Wakes() {
 		r.PushRefused = t.pushRefused
 	}
 	if t.uncounted != nil {
 		r = r.withoutCounters(t.uncounted)
-	}
-	if t.incomplete != nil {
-		return r.lowerBounds(t.incomplete)
 	}
 	return r
 }
