@@ -72,7 +72,7 @@ func (p *topicPartitions) record(sample TopicSample, answer []*PartitionSample, 
 		case soundPair:
 			flows[i].add(pairs[i].published, pairs[i].over)
 		case lostPair:
-			last[i].lastRate = flows[i].rate(earlier(first, i), lastCounter{pair: pair{kind: lostPair}})
+			last[i].lastRate = flows[i].rate(earlier(first, i), Unknown(ErrNoRate))
 		case noPair, absentPair:
 		}
 	}
@@ -83,10 +83,10 @@ func (p *topicPartitions) record(sample TopicSample, answer []*PartitionSample, 
 	return pairs
 }
 
-// counter is the known part of a partition's rate without the window.
-func (p *topicPartitions) counter(i int) lastCounter {
+// otherwise is the arrival rate of a partition without a valid pair in the window.
+func (p *topicPartitions) otherwise(i int) Measurement {
 	last := p.last[i]
-	return lastCounter{messages: last.messages, pair: last.pair, lastRate: last.lastRate, window: p.window}
+	return last.pair.rate(last.messages, last.lastRate, p.window)
 }
 
 // published returns the messages and bytes on all partitions since the last answer; negative if some were loaded again.
@@ -175,16 +175,6 @@ type partitionCounters struct {
 	lastDeliveryRate, lastFinishRate Measurement
 }
 
-// delivery is the known part of the delivery rate without the window.
-func (c partitionCounters) delivery(window time.Duration) lastCounter {
-	return lastCounter{messages: c.delivered, pair: c.pair, lastRate: c.lastDeliveryRate, window: window}
-}
-
-// finish is the known part of the rate of finished messages without the window: each finished message was delivered.
-func (c partitionCounters) finish(window time.Duration) lastCounter {
-	return lastCounter{messages: c.delivered, pair: c.pair, lastRate: c.lastFinishRate, window: window}
-}
-
 // partitionTotals are the delivered and the finished messages: deliveries less the growth of what consumers hold.
 type partitionTotals struct {
 	delivered, finished flow
@@ -224,9 +214,9 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, pairs []pa
 		case pairs[i].kind == lostPair:
 			moved = true
 			s.throttled += before.throttledUntil(now)
-			lost, since := lastCounter{pair: pairs[i]}, earlier(first, i)
-			last[i].lastDeliveryRate = totals[i].delivered.rate(since.delivered, lost)
-			last[i].lastFinishRate = totals[i].finished.rate(since.finished, lost)
+			since, unknown := earlier(first, i), Unknown(ErrNoRate)
+			last[i].lastDeliveryRate = totals[i].delivered.rate(since.delivered, unknown)
+			last[i].lastFinishRate = totals[i].finished.rate(since.finished, unknown)
 			continue
 		case !before.present:
 			before = partitionCounters{} // created since: its counters started at 0

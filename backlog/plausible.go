@@ -240,9 +240,9 @@ func (t *topicState) changeTo(sample TopicSample) change {
 	}
 	c.over, c.contradiction = sample.At.Sub(t.partitions.at), fell
 	c.reloaded = fell != "" || t.partitions.incomplete || sample.Incomplete != nil
-	published := t.partitions.publishedOn(answer, loaded)
-	for _, messages := range published {
-		c.published += messages
+	pairs := t.partitions.pairs(sample.At, answer, loaded)
+	for _, one := range pairs {
+		c.published += float64(one.published)
 	}
 	for name, state := range t.subscriptions {
 		if !sample.covers(name) {
@@ -252,40 +252,25 @@ func (t *topicState) changeTo(sample TopicSample) change {
 		if len(state.history.points) > 0 && c.contradiction == "" && sample.Incomplete == nil && isNowhere(now) {
 			c.contradiction = fmt.Sprintf("subscription %s is gone", name)
 		}
-		u, grown := state.partitions.unexplained(now, loaded, published, &t.batches)
+		u, grown := state.partitions.unexplained(now, pairs, &t.batches)
 		c.unexplained, c.grown = c.unexplained.larger(u), max(c.grown, grown)
 	}
 	return c
 }
 
-// publishedOn is a lower bound of the messages published on each partition since the last answer that had it.
-func (p *topicPartitions) publishedOn(answer []*PartitionSample, loaded []bool) []float64 {
-	published := make([]float64, len(answer))
-	for i, partition := range answer {
-		switch {
-		case partition == nil, i >= len(p.last) && (loaded[i] || p.incomplete): // unknown
-		case i < len(p.last) && !loaded[i]:
-			published[i] = float64(partition.PublishedMessages - p.last[i].messages)
-		default:
-			published[i] = float64(partition.PublishedMessages)
-		}
-	}
-	return published
-}
-
 // unexplained returns what the counters of the subscription do not explain, and the growth of its backlog in messages,
-// on partitions that were not loaded again; published are the messages on each since the last answer.
-func (s *subscriptionPartitions) unexplained(answer []*SubscriptionSample, loaded []bool, published []float64,
-	b *batches,
-) (u unexplained, messages float64) {
+// on partitions that were not loaded again.
+func (s *subscriptionPartitions) unexplained(answer []*SubscriptionSample, pairs []pair, b *batches) (
+	u unexplained, messages float64,
+) {
 	var entered, delivered, grown, held float64
 	var backlog int64
 	for i, before := range s.last {
 		now := answer[i]
-		if now == nil || !before.present || loaded[i] {
+		if now == nil || !before.present || pairs[i].kind != soundPair {
 			continue
 		}
-		entered += published[i]
+		entered += float64(pairs[i].published)
 		delivered += float64(now.DeliveredMessages - before.delivered)
 		grown += float64(now.BacklogEntries - before.backlogEntries)
 		held += float64(before.unacked)

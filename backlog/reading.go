@@ -120,8 +120,8 @@ type Reading struct {
 	consumers consumers
 }
 
-// sums are the measurements that add up over topics, and that are lower bounds of a part. GrowthRate may be negative, so
-// that a part of it bounds nothing.
+// sums are the measurements that add up over topics, and that a part is a lower bound of. GrowthRate, which may be
+// negative, is bounded by none.
 func (r *Reading) sums() [14]*Measurement {
 	return [...]*Measurement{
 		&r.Total, &r.Ready, &r.Delayed, &r.Unacked, &r.Undispatched, &r.InReplay, &r.Bytes, &r.PublishRate,

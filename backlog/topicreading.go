@@ -127,8 +127,9 @@ func (s *subscriptionPartitions) rates(first []partitionTotals, window time.Dura
 			continue
 		}
 		since, last := earlier(first, i), s.last[i]
-		one := total.delivered.rate(since.delivered, last.delivery(window))
-		another := total.finished.rate(since.finished, last.finish(window))
+		one := total.delivered.rate(since.delivered, last.pair.rate(last.delivered, last.lastDeliveryRate, window))
+		// Each finished message was delivered.
+		another := total.finished.rate(since.finished, last.pair.rate(last.delivered, last.lastFinishRate, window))
 		if some {
 			one, another = delivered.plus(one), finished.plus(another)
 		}
@@ -174,7 +175,7 @@ func (t *topicState) appendPartitions(readings []PartitionReading, topic string,
 	for i, index := range t.partitions.indices {
 		r := PartitionReading{
 			Topic: topic, Index: index,
-			PublishRate: now[i].rate(earlier(published, i), t.partitions.counter(i)),
+			PublishRate: now[i].rate(earlier(published, i), t.partitions.otherwise(i)),
 		}
 		last := earlier(s.partitions.last, i)
 		switch {
@@ -184,7 +185,7 @@ func (t *topicState) appendPartitions(readings []PartitionReading, topic string,
 		case last.present:
 			r.Ready = Known(readyMessages(last.backlogEntries, last.delayed, end.meanBatch))
 			r.ProcessRate = end.partitions[i].finished.rate(earlier(start.partitions, i).finished,
-				last.finish(window)).notNegative()
+				last.pair.rate(last.delivered, last.lastFinishRate, window)).notNegative()
 			r.Consumers = Unknown(ErrNotRequested)
 			if last.consumers >= 0 {
 				r.Consumers = Known(float64(last.consumers))

@@ -84,12 +84,12 @@ func (f *flow) add(messages int64, over time.Duration) {
 	f.observed += over
 }
 
-// rate is the flow since the first one, in messages per second. Without a valid pair of answers in between it is from
-// the counter of the partition, or the last rate.
-func (f flow) rate(first flow, otherwise lastCounter) Measurement {
+// rate is the flow since the first one, in messages per second, or otherwise if there is no valid pair of answers in
+// between.
+func (f flow) rate(first flow, otherwise Measurement) Measurement {
 	observed := f.observed - first.observed
 	if observed <= 0 {
-		return otherwise.rate()
+		return otherwise
 	}
 	return Known(float64(f.messages-first.messages) / observed.Seconds())
 }
@@ -97,7 +97,8 @@ func (f flow) rate(first flow, otherwise lastCounter) Measurement {
 // pair is the last two answers about a partition, which a rate is computed from.
 type pair struct {
 	kind pairKind
-	// over is the time between the answers of a valid pair, and published the messages published meanwhile.
+	// over is the time between the answers of a valid pair, and published the messages published meanwhile: a lower bound
+	// for a lost pair, since it was loaded.
 	over      time.Duration
 	published int64
 }
@@ -115,29 +116,21 @@ const (
 	absentPair
 )
 
-// lastCounter is the known part of a rate while the window has no valid pair.
-type lastCounter struct {
-	messages int64 // Pulsar's counter at the last answer
-	pair     pair
-	lastRate Measurement   // before the pair was lost
-	window   time.Duration // that a rate is measured over
-}
-
-// rate is the rate of a partition without a valid pair: after it was loaded again it keeps its rate for one answer. At
-// most the messages counted since it was created or loaded arrived within the window, so a partition without messages
-// is quiet, and for a new one with few messages the bound is close to a measured rate.
-func (c lastCounter) rate() Measurement {
+// rate is the rate of a partition while the window has no valid pair: after it was loaded again it keeps the one before
+// for one answer. At most the messages counted since it was created or loaded arrived within the window, so a partition
+// without messages is quiet, and for a new one with few messages the bound is close to a measured rate.
+func (p pair) rate(messages int64, before Measurement, window time.Duration) Measurement {
 	switch {
-	case c.pair.kind == absentPair:
+	case p.kind == absentPair:
 		return Unknown(ErrNoRate)
-	case c.pair.kind == lostPair && c.lastRate.known:
-		return c.lastRate
-	case c.messages == 0 && c.window > 0:
+	case p.kind == lostPair && before.known:
+		return before
+	case messages == 0:
 		return Known(0)
-	case c.pair.kind == lostPair || c.window <= 0:
+	case p.kind == lostPair:
 		return Unknown(ErrNoRate)
 	default:
-		return between(0, float64(c.messages)/c.window.Seconds(), ErrNoRate)
+		return between(0, float64(messages)/window.Seconds(), ErrNoRate)
 	}
 }
 
@@ -187,7 +180,7 @@ func (p *topicPartitions) pairs(at time.Time, answer []*PartitionSample, loaded 
 		case i >= len(p.last):
 			pairs[i] = pair{kind: soundPair, over: at.Sub(p.at), published: partition.PublishedMessages}
 		case loaded[i]:
-			pairs[i].kind = lostPair
+			pairs[i] = pair{kind: lostPair, published: partition.PublishedMessages}
 		default:
 			pairs[i] = pair{
 				kind: soundPair, over: at.Sub(p.last[i].at), published: partition.PublishedMessages - p.last[i].messages,
@@ -200,7 +193,7 @@ func (p *topicPartitions) pairs(at time.Time, answer []*PartitionSample, loaded 
 // rate is the arrival rate on all partitions between two points; a lower bound if it is unknown for some.
 func (p *topicPartitions) rate(first, last []flow) (sum Measurement) {
 	for i, f := range last {
-		rate := f.rate(earlier(first, i), p.counter(i))
+		rate := f.rate(earlier(first, i), p.otherwise(i))
 		if i > 0 {
 			rate = sum.plus(rate)
 		}
