@@ -5,13 +5,14 @@ package backlog
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
 )
 
-// consumers are the consumers of a subscription of one topic at the last full answer. Its slices are immutable, so
-// readings may share them.
+// consumers are the consumers of a subscription of one topic at the last full answer. Its slices and maps are
+// immutable, so readings may share them.
 type consumers struct {
 	known bool
 	// since is the first full answer with these consumers.
@@ -26,8 +27,8 @@ type consumers struct {
 	most int
 	// connections are sorted and distinct. A replica that restarts has the same ID and another connection.
 	connections []connection
-	// started are the instances with a first consumer within StartedFor, sorted by ID.
-	started []StartedInstance
+	// started are the instances with a first consumer within StartedFor, by ID, such as t/n/name#3, with its time.
+	started map[string]time.Time
 	// unreadPartitions is the number of partitions with a backlog and no consumer, and unreadMessages their ready
 	// messages.
 	unreadPartitions int
@@ -36,16 +37,6 @@ type consumers struct {
 
 // StartedFor is how long a Reading shows that an instance connected.
 const StartedFor = 10 * time.Minute
-
-// StartedInstance is an instance of a function, such as t/n/name#3, with the time of its first consumer.
-type StartedInstance struct {
-	ID string
-	At time.Time
-}
-
-func (i StartedInstance) compare(other StartedInstance) int {
-	return cmp.Or(cmp.Compare(i.ID, other.ID), i.At.Compare(other.At))
-}
 
 // connection identifies a consumer as the broker does. A seek or a broken network ends it: the consumer is back within
 // a second under its name, and messages that it held are delivered again.
@@ -69,7 +60,7 @@ func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatc
 	*c = consumers{known: true, since: before.since}
 	var ids, holding, components []string
 	var connections []connection
-	var started []StartedInstance
+	started := map[string]time.Time{}
 	for _, one := range answer {
 		if one == nil {
 			continue
@@ -90,7 +81,7 @@ func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatc
 			}
 			if one.MoreConsumers == 0 { // else the list may have other consumers, although all stay
 				connections = append(connections, connection{name: consumer.Name, since: consumer.ConnectedSince.UnixMicro()})
-				started = appendStarted(started, consumer, at)
+				addStarted(started, consumer, at)
 			}
 			if consumer.Component != "" {
 				components = append(components, consumer.Component)
@@ -113,28 +104,31 @@ func (c *consumers) observe(at time.Time, answer []*SubscriptionSample, meanBatc
 	})
 }
 
-// appendStarted adds the instance of a consumer that connected within StartedFor.
-func appendStarted(started []StartedInstance, consumer ConsumerSample, at time.Time) []StartedInstance {
-	if consumer.ID == consumer.Name || at.Sub(consumer.ConnectedSince) > StartedFor {
-		return started
+// addStarted adds the instance of a consumer that connected within StartedFor.
+func addStarted(started map[string]time.Time, consumer ConsumerSample, at time.Time) {
+	if consumer.ID != consumer.Name && at.Sub(consumer.ConnectedSince) <= StartedFor {
+		keepFirst(started, consumer.ID, consumer.ConnectedSince)
 	}
-	return append(started, StartedInstance{ID: consumer.ID, At: consumer.ConnectedSince})
+}
+
+func keepFirst(started map[string]time.Time, id string, at time.Time) {
+	if before, known := started[id]; !known || at.Before(before) {
+		started[id] = at
+	}
 }
 
 // startedUntil are the started instances after another full answer, in which some connected within StartedFor. A known
 // instance that connects again has not started: its topic was unloaded, or its connection was lost.
-func (c consumers) startedUntil(at time.Time, connected []StartedInstance) []StartedInstance {
-	all := slices.DeleteFunc(slices.Clone(c.started), func(i StartedInstance) bool { return at.Sub(i.At) > StartedFor })
-	slices.SortFunc(connected, StartedInstance.compare)
-	for _, one := range connected {
-		place, listed := slices.BinarySearchFunc(all, one.ID, func(i StartedInstance, id string) int {
-			return cmp.Compare(i.ID, id)
-		})
-		if _, reconnects := slices.BinarySearch(c.ids, one.ID); !listed && !reconnects {
-			all = slices.Insert(all, place, one)
+func (c consumers) startedUntil(at time.Time, connected map[string]time.Time) map[string]time.Time {
+	for _, id := range c.ids {
+		delete(connected, id)
+	}
+	for id, since := range c.started {
+		if at.Sub(since) <= StartedFor {
+			connected[id] = since
 		}
 	}
-	return all
+	return connected
 }
 
 func (s *subscriptionState) forgetConsumers() {
@@ -183,13 +177,15 @@ func (c consumers) plus(other consumers) consumers {
 }
 
 // firstStarts merges the instances of two topics, each with its first consumer.
-func firstStarts(a, b []StartedInstance) []StartedInstance {
+func firstStarts(a, b map[string]time.Time) map[string]time.Time {
 	if len(b) == 0 {
 		return a
 	}
-	both := slices.Concat(a, b)
-	slices.SortFunc(both, StartedInstance.compare)
-	return slices.CompactFunc(both, func(x, y StartedInstance) bool { return x.ID == y.ID })
+	both := maps.Clone(b)
+	for id, at := range a {
+		keepFirst(both, id, at)
+	}
+	return both
 }
 
 // count is the number of consumers. Each replica consumes all partitions and topics, so the number of one is the number

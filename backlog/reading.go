@@ -89,9 +89,9 @@ type Reading struct {
 	// Components are the functions that the consumers name as theirs (tenant/namespace/name), sorted and distinct. Several
 	// functions share the subscription's messages.
 	Components []string
-	// Started are the instances with a first consumer within StartedFor, sorted by ID, as far as consumers can be told
-	// apart.
-	Started []StartedInstance
+	// Started are the instances, such as t/n/name#3, with a first consumer within StartedFor, and its time, as far as
+	// consumers can be told apart.
+	Started map[string]time.Time
 	// Blocked is true if dispatch has stopped for some topic because of too many unacknowledged messages.
 	Blocked bool
 	// Throttled is true if a rate limit delayed dispatch within Window: more replicas would get no more messages.

@@ -29,13 +29,10 @@ func replicaStart(o plan.Observed) *v1alpha1.ReplicaStart {
 	var starts []v1alpha1.ReplicaStart
 	for _, pod := range o.Pods.Starts {
 		id := o.Target.Component + "#" + strconv.Itoa(int(pod.Instance))
-		at, found := slices.BinarySearchFunc(o.Reading.Started, id, func(i backlog.StartedInstance, id string) int {
-			return cmp.Compare(i.ID, id)
-		})
+		connected, found := o.Reading.Started[id]
 		if !found {
 			continue
 		}
-		connected := o.Reading.Started[at].At
 		total := max(connected.Sub(pod.Created), pod.Running) // the broker has another clock
 		// A consumer from before the pod is that of an earlier pod of the same instance.
 		if connected.Before(pod.Created) || total > backlog.StartedFor {

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -29,11 +28,12 @@ func podStart(instance int32, scheduled, initializing, running int) policy.PodSt
 	}
 }
 
-// consumes adds the first consumer of an instance, in seconds after noon. Instances are in the order of their names.
+// consumes adds the first consumer of an instance, in seconds after noon.
 func (s *story) consumes(instance int32, after int) {
-	s.d.Reading.Started = append(s.d.Reading.Started, backlog.StartedInstance{
-		ID: fmt.Sprintf("%s#%d", component, instance), At: noon().Add(time.Duration(after) * time.Second),
-	})
+	if s.d.Reading.Started == nil {
+		s.d.Reading.Started = map[string]time.Time{}
+	}
+	s.d.Reading.Started[fmt.Sprintf("%s#%d", component, instance)] = noon().Add(time.Duration(after) * time.Second)
 }
 
 // slowStart is the story of an objective of a minute and starts of 52 s.
