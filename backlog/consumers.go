@@ -141,25 +141,17 @@ func (s *subscriptionState) forgetConsumers() {
 // appendIDs adds the consumers of one partition. An instance counts once, however many consumers it opened. Plain
 // consumers with the same name are one replica each: a Deployment gives all its pods the same name.
 func appendIDs(ids []string, consumers []ConsumerSample) (all []string, namesakes bool) {
-	var plain []string
+	nth := map[string]int{} // of plain consumers with a name
 	for _, consumer := range consumers {
-		if consumer.ID == consumer.Name {
-			plain = append(plain, consumer.ID)
-		} else {
-			ids = append(ids, consumer.ID)
+		id := consumer.ID
+		if id == consumer.Name {
+			nth[id]++
+			if n := nth[id]; n > 1 {
+				namesakes = true
+				id += " " + strconv.Itoa(n)
+			}
 		}
-	}
-	slices.Sort(plain)
-	nth := 0
-	for i, name := range plain {
-		if nth++; i == 0 || plain[i-1] != name {
-			nth = 1
-		}
-		if nth > 1 {
-			namesakes = true
-			name += " " + strconv.Itoa(nth)
-		}
-		ids = append(ids, name)
+		ids = append(ids, id)
 	}
 	return ids, namesakes
 }

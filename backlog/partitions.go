@@ -105,16 +105,6 @@ func (p *topicPartitions) hasMessages() bool {
 	return slices.ContainsFunc(p.last, func(one publishedCounter) bool { return one.messages > 0 })
 }
 
-// since returns the flows at the first point at or after a time, and at the last answer.
-func (p *topicPartitions) since(at time.Time) (first, last []flow) {
-	for _, q := range p.points {
-		if !q.at.Before(at) {
-			return q.flows, p.points[len(p.points)-1].flows
-		}
-	}
-	return nil, nil
-}
-
 // latestSpan is the minimum time between two answers that a rate is measured over: the time of an answer is exact to a
 // fraction of a second.
 const latestSpan = 2 * time.Second

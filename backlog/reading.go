@@ -208,9 +208,8 @@ type InstancesReading struct {
 	ProcessRate, UserExceptionRate, SystemExceptionRate Measurement
 	// Busy is the mean share of time that an instance spends in the function's calls, from 0 to 1; slightly above 1 while
 	// long calls end. It is unknown for sinks and sources, and if more than a tenth of the calls failed in a runtime that
-	// does not time those (Python, Go). For an asynchronous function it depends on Pulsar. With 4.0 it is the time of the
-	// calls alone plus the wait for a free slot, about 0 below saturation and 0.9 at it. With 4.2 and 5.0 a call lasts
-	// until the future is complete, so this is the number of concurrent messages, above 1 (11 was seen for 10 futures).
+	// does not time those (Python, Go). For an asynchronous function it is about 0 below saturation and 0.9 at it with
+	// Pulsar 4.0; with 4.2 and 5.0 a call lasts until the future is complete, so this is the number of messages at once.
 	Busy Measurement
 	// Timed is the number of instances of which it is the mean.
 	Timed int
@@ -285,14 +284,9 @@ func grouped(n int) string {
 // and a first answer resolves itself.
 func (c *Coverage) miss(name string, reason error) {
 	c.Topics++
-	at := slices.IndexFunc(c.Missing, func(m MissingInput) bool { return urgency(m.Reason) < urgency(reason) })
-	switch {
-	case at >= 0:
-		c.Missing = slices.Insert(c.Missing, at, MissingInput{name, reason})
-		c.Missing = c.Missing[:min(len(c.Missing), mostMissing)]
-	case len(c.Missing) < mostMissing:
-		c.Missing = append(c.Missing, MissingInput{name, reason})
-	}
+	c.Missing = append(c.Missing, MissingInput{name, reason})
+	slices.SortStableFunc(c.Missing, func(a, b MissingInput) int { return urgency(b.Reason) - urgency(a.Reason) })
+	c.Missing = c.Missing[:min(len(c.Missing), mostMissing)]
 }
 
 func urgency(reason error) int {

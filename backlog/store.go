@@ -67,12 +67,6 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 	}}, nil
 }
 
-// Flags of the programs that set Bounds; messages name them, with the values of the chart.
-const (
-	subscriptionBoundFlag = "--max-topics-per-subscription"
-	namespaceBoundFlag    = "--max-topics-per-namespace"
-)
-
 // Bounds are how much owners may track; 0 is no bound. A subscription beyond one is refused as a whole
 // (ErrTooManyTopics): it tracks nothing until it fits.
 type Bounds struct {
@@ -103,8 +97,8 @@ func (b Bounds) refuseSubscription(topics tracks, tooMany bool) error {
 		count = "more than " + grouped(max(b.Subscription, len(topics.topics)))
 	}
 	return Errorf(ErrTooManyTopics, "subscription %s has %s topics, and the bound of a subscription is %s: name fewer, "+
-		"or raise %s (value pulsar.maxTopicsPerSubscription of the chart)", topics.subscription.Name, count,
-		grouped(b.Subscription), subscriptionBoundFlag)
+		"or raise --max-topics-per-subscription (value pulsar.maxTopicsPerSubscription of the chart)",
+		topics.subscription.Name, count, grouped(b.Subscription))
 }
 
 // refuseNamespace returns why a tenant may not track these topics, with which it would have after pairs of topic and
@@ -114,9 +108,9 @@ func (b Bounds) refuseNamespace(topics tracks, before, after int) error {
 		return nil
 	}
 	return Errorf(ErrTooManyTopics, "with the %s of subscription %s, all subscriptions of the Kubernetes namespace "+
-		"would have %s topics, and the bound of a namespace is %s: track fewer, or raise %s (value "+
-		"pulsar.maxTopicsPerNamespace of the chart)", grouped(len(topics.topics)), topics.subscription.Name, grouped(after),
-		grouped(b.Namespace), namespaceBoundFlag)
+		"would have %s topics, and the bound of a namespace is %s: track fewer, or raise --max-topics-per-namespace "+
+		"(value pulsar.maxTopicsPerNamespace of the chart)", grouped(len(topics.topics)), topics.subscription.Name,
+		grouped(after), grouped(b.Namespace))
 }
 
 // pairsAfter is the number of pairs of a tenant that tracks these topics instead of the earlier ones.
