@@ -116,7 +116,6 @@ func TestReadFailsWhileNothingIsKnown(t *testing.T) {
 		prepare func(*backlog.Store)
 		want    error
 	}{
-		"no topic was answered": {prepare: func(*backlog.Store) {}, want: backlog.ErrNoData},
 		"a named topic waits for its first answer": {
 			prepare: func(s *backlog.Store) { s.Record(topic(orders), answer{at: 1}.sample()) }, want: backlog.ErrNoData,
 		},

@@ -37,16 +37,11 @@ func TestConsumersThatHoldMessagesAreCountedOnce(t *testing.T) {
 		"a type without a count": {backlog.Failover, [][]backlog.ConsumerSample{{holds("a", 0)}}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := newStore(t)
-			subscription := backlog.NewSubscription(cluster(), function, orders)
-			store.Track("me", subscription)
-			sample := partitioned(0, backlog.Full, make([]part, len(test.partitions))...)
-			for i, consumers := range test.partitions {
-				sample.Partitions[i].Subscriptions[0].Type, sample.Partitions[i].Subscriptions[0].Consumers = test.kind, consumers
+			sample := consumed(0, test.partitions...)
+			for _, partition := range sample.Partitions {
+				partition.Subscriptions[0].Type = test.kind
 			}
-			store.Record(topic(orders), sample)
-			r, err := store.Read(subscription, second(1))
-			require.NoError(t, err)
+			r := readAfter(t, sample)
 			if test.unknown {
 				require.False(t, r.Holding.Known())
 				return

@@ -30,10 +30,7 @@ func TestAnOutageIsNoWindowToMeasureOver(t *testing.T) {
 
 	r := record(answer{at: 610, published: 3000, entries: 3000, backlogEntries: 500, delivered: 2500, consumers: 2})
 	require.InDelta(t, 500, known(t, r.Ready), 1e-9)
-	for _, unknown := range []backlog.Measurement{r.PublishRate, r.ProcessRate} {
-		_, err := unknown.Value()
-		require.ErrorIs(t, err, backlog.ErrNoRate)
-	}
+	unknown(t, backlog.ErrNoRate, r.PublishRate, r.ProcessRate)
 
 	r = record(answer{at: 620, published: 4000, entries: 4000, backlogEntries: 500, delivered: 3500, consumers: 2})
 	require.InDelta(t, 100, known(t, r.PublishRate), 1e-9)
@@ -44,17 +41,11 @@ func TestAnOutageIsNoWindowToMeasureOver(t *testing.T) {
 
 // The measurements of a deleted subscription do not belong to one that is recreated under its name.
 func TestARecreatedSubscriptionStartsWithoutHistory(t *testing.T) {
-	store := newStore(t)
-	subscription := backlog.NewSubscription(cluster(), function, orders)
-	store.Track("policy", subscription)
-	store.Record(topic(orders),
-		answer{at: 0, published: 1000, entries: 1000, backlogEntries: 500, delivered: 500, consumers: 2}.sample())
-	store.Record(topic(orders), answer{at: 5, published: 1000, entries: 1000, noSubscription: true}.sample())
-	store.Record(topic(orders), answer{at: 8, published: 1000, entries: 1000, slim: true}.sample())
-	r, err := store.Read(subscription, start().Add(8*time.Second))
-	require.NoError(t, err)
+	r := readAfter(t,
+		answer{at: 0, published: 1000, entries: 1000, backlogEntries: 500, delivered: 500, consumers: 2}.sample(),
+		answer{at: 5, published: 1000, entries: 1000, noSubscription: true}.sample(),
+		answer{at: 8, published: 1000, entries: 1000, slim: true}.sample())
 	require.Zero(t, r.Window)
 	require.False(t, r.SteadyConsumers)
-	_, err = r.Consumers.Value()
-	require.ErrorIs(t, err, backlog.ErrNotRequested)
+	unknown(t, backlog.ErrNotRequested, r.Consumers)
 }

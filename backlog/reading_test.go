@@ -66,6 +66,15 @@ func partitioned(at int, detail backlog.Detail, parts ...part) backlog.TopicSamp
 	return sample
 }
 
+// consumed is a full answer about a topic with these consumers of its partitions.
+func consumed(at int, partitions ...[]backlog.ConsumerSample) backlog.TopicSample {
+	sample := partitioned(at, backlog.Full, make([]part, len(partitions))...)
+	for i, consumers := range partitions {
+		sample.Partitions[i].Subscriptions[0].Consumers = consumers
+	}
+	return sample
+}
+
 func second(n int) time.Time { return start().Add(time.Duration(n) * time.Second) }
 
 func unknown(t *testing.T, reason error, measurements ...backlog.Measurement) {
@@ -307,16 +316,7 @@ func TestReadSumsUpTheAnswers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			store := newStore(t)
-			subscription := backlog.NewSubscription(cluster(), function, orders)
-			store.Track("me", subscription)
-			var at time.Time
-			for _, sample := range test.answers {
-				at = sample.At
-				store.Record(topic(orders), sample)
-			}
-			reading, err := store.Read(subscription, at)
-			require.NoError(t, err)
+			reading := readAfter(t, test.answers...)
 			test.check(t, reading)
 			unknown(t, backlog.ErrNotRequested, reading.Instances.Busy, reading.Instances.Answering)
 		})

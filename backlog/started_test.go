@@ -19,68 +19,46 @@ func instanceConsumer(instance, name string, since time.Time) backlog.ConsumerSa
 }
 
 func TestAnInstanceStartsWithItsFirstConsumer(t *testing.T) {
-	type answer struct {
-		at         int
-		partitions [][]backlog.ConsumerSample
-	}
-	on := func(partitions ...[]backlog.ConsumerSample) [][]backlog.ConsumerSample { return partitions }
+	list := func(consumers ...backlog.ConsumerSample) []backlog.ConsumerSample { return consumers }
 	old := instanceConsumer("0", "a", second(-3600))
 	began := instanceConsumer("1", "b", second(8))
+	starts := map[string]time.Time{function + "#1": second(8)}
 	for name, test := range map[string]struct {
-		answers []answer
+		answers []backlog.TopicSample
 		want    map[string]time.Time
 	}{
-		"an old one": {answers: []answer{{0, on([]backlog.ConsumerSample{old})}}},
-		"one that began": {
-			[]answer{{0, on([]backlog.ConsumerSample{old})}, {10, on([]backlog.ConsumerSample{old, began})}},
-			map[string]time.Time{function + "#1": second(8)},
-		},
+		"an old one":     {answers: []backlog.TopicSample{consumed(0, list(old))}},
+		"one that began": {[]backlog.TopicSample{consumed(0, list(old)), consumed(10, list(old, began))}, starts},
 		"one before the first answer may have connected again": {
-			answers: []answer{{10, on([]backlog.ConsumerSample{old, began})}},
+			answers: []backlog.TopicSample{consumed(10, list(old, began))},
 		},
 		"the first of several partitions": {
-			[]answer{{0, on(nil, nil)}, {10, on(
-				[]backlog.ConsumerSample{instanceConsumer("1", "x", second(9))}, []backlog.ConsumerSample{began},
-			)}},
-			map[string]time.Time{function + "#1": second(8)},
+			[]backlog.TopicSample{
+				consumed(0, nil, nil), consumed(10, list(instanceConsumer("1", "x", second(9))), list(began)),
+			}, starts,
 		},
 		"one that connects again": {
-			answers: []answer{
-				{0, on([]backlog.ConsumerSample{old})},
-				{10, on([]backlog.ConsumerSample{instanceConsumer("0", "c", second(7))})},
+			answers: []backlog.TopicSample{
+				consumed(0, list(old)), consumed(10, list(instanceConsumer("0", "c", second(7)))),
 			},
 		},
 		"one that began and connects again": {
-			[]answer{
-				{0, on([]backlog.ConsumerSample{old})},
-				{10, on([]backlog.ConsumerSample{old, began})},
-				{20, on([]backlog.ConsumerSample{})},
-				{30, on([]backlog.ConsumerSample{old, instanceConsumer("1", "d", second(25))})},
-			},
-			map[string]time.Time{function + "#1": second(8)},
+			[]backlog.TopicSample{
+				consumed(0, list(old)), consumed(10, list(old, began)), consumed(20, list()),
+				consumed(30, list(old, instanceConsumer("1", "d", second(25)))),
+			}, starts,
 		},
 		"one that began ten minutes ago": {
-			answers: []answer{{10, on([]backlog.ConsumerSample{began})}, {609, on([]backlog.ConsumerSample{began})}},
+			answers: []backlog.TopicSample{consumed(10, list(began)), consumed(609, list(began))},
 		},
 		"a consumer that is no instance": {
-			answers: []answer{{10, on([]backlog.ConsumerSample{{ID: "p", Name: "p", ConnectedSince: second(8)}})}},
+			answers: []backlog.TopicSample{
+				consumed(10, list(backlog.ConsumerSample{ID: "p", Name: "p", ConnectedSince: second(8)})),
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := newStore(t)
-			subscription := backlog.NewSubscription(cluster(), function, orders)
-			store.Track("me", subscription)
-			last := 0
-			for _, one := range test.answers {
-				sample := partitioned(one.at, backlog.Full, make([]part, len(one.partitions))...)
-				for i, consumers := range one.partitions {
-					sample.Partitions[i].Subscriptions[0].Consumers = consumers
-				}
-				store.Record(topic(orders), sample)
-				last = one.at
-			}
-			r, err := store.Read(subscription, second(last))
-			require.NoError(t, err)
+			r := readAfter(t, test.answers...)
 			require.True(t, maps.Equal(test.want, r.Started), r.Started)
 		})
 	}
@@ -98,9 +76,7 @@ func TestAnInstanceOfSeveralTopicsStartsWithItsFirstConsumer(t *testing.T) {
 		orders:   {instanceConsumer("1", "b", second(8)), instanceConsumer("2", "c", second(3))},
 		invoices: {instanceConsumer("1", "d", second(6)), instanceConsumer("2", "e", second(4))},
 	} {
-		sample := partitioned(10, backlog.Full, part{})
-		sample.Partitions[0].Subscriptions[0].Consumers = consumers
-		store.Record(topic(name), sample)
+		store.Record(topic(name), consumed(10, consumers))
 	}
 	r, err := store.Read(subscription, second(10))
 	require.NoError(t, err)

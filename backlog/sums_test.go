@@ -19,46 +19,33 @@ func TestASumKnowsConsumersOnlyIfAllTopicsDo(t *testing.T) {
 		steady          bool
 	}{
 		"the same two replicas on both": {
-			orders: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}}, returns: []answer{
-				{at: 0, consumers: 2},
-				{at: 10, consumers: 2},
-			},
+			orders:    []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
+			returns:   []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
 			consumers: 2, steady: true,
 		},
 		"the consumers of one are unknown": {
-			orders: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}}, returns: []answer{
-				{at: 0, slim: true},
-				{at: 10, slim: true},
-			},
+			orders:    []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
+			returns:   []answer{{at: 0, slim: true}, {at: 10, slim: true}},
 			consumers: -1,
 		},
 		"the consumers of the other are unknown": {
-			orders: []answer{{at: 0, slim: true}, {at: 10, slim: true}}, returns: []answer{
-				{at: 0, consumers: 2},
-				{at: 10, consumers: 2},
-			},
+			orders:    []answer{{at: 0, slim: true}, {at: 10, slim: true}},
+			returns:   []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
 			consumers: -1,
 		},
 		"one joined on one of them": {
-			orders: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}}, returns: []answer{
-				{at: 0, consumers: 1},
-				{at: 10, consumers: 2},
-			},
+			orders:    []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
+			returns:   []answer{{at: 0, consumers: 1}, {at: 10, consumers: 2}},
 			consumers: 2,
 		},
 		"one joined on the other": {
-			orders: []answer{{at: 0, consumers: 1}, {at: 10, consumers: 2}}, returns: []answer{
-				{at: 0, consumers: 2},
-				{at: 10, consumers: 2},
-			},
+			orders:    []answer{{at: 0, consumers: 1}, {at: 10, consumers: 2}},
+			returns:   []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
 			consumers: 2,
 		},
 		"the number at the start of the window is unknown": {
-			orders: []answer{
-				{at: 0, slim: true},
-				{at: 5, consumers: 2},
-				{at: 10, consumers: 2},
-			}, returns: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
+			orders:    []answer{{at: 0, slim: true}, {at: 5, consumers: 2}, {at: 10, consumers: 2}},
+			returns:   []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
 			consumers: 2,
 		},
 	}
@@ -142,8 +129,7 @@ func TestASumReportsTopicsOfAnotherType(t *testing.T) {
 		"another without a consumer": {orders: backlog.KeyShared, returns: backlog.NoType, kind: backlog.KeyShared},
 		"neither was consumed":       {orders: backlog.NoType, returns: backlog.NoType, kind: backlog.NoType},
 		"two types": {
-			orders: backlog.Shared, returns: backlog.Failover, kind: backlog.Shared,
-			other: backlog.Failover,
+			orders: backlog.Shared, returns: backlog.Failover, kind: backlog.Shared, other: backlog.Failover,
 		},
 	}
 	for name, test := range tests {
@@ -170,44 +156,25 @@ func TestConsumersThatShareANameAreSeveral(t *testing.T) {
 		partitions [][]backlog.ConsumerSample
 		want       float64
 	}{
-		"replicas of one name on one partition": {[][]backlog.ConsumerSample{{
-			plain("worker"),
-			plain("worker"), plain("worker"),
-		}}, 3},
-		"the same ones on each partition": {[][]backlog.ConsumerSample{{
-			plain("a"), plain("b"),
-			plain("a"),
-		}, {plain("a"), plain("a"), plain("b")}}, 3},
-		"some have not found the second partition": {[][]backlog.ConsumerSample{{
-			plain("a"), plain("a"),
-			plain("a"),
-		}, {plain("a")}}, 3},
-		"an instance that opened several is one": {[][]backlog.ConsumerSample{{
-			instance(0), instance(0),
-			instance(1),
-		}, {instance(1)}}, 2},
-		"instances and plain consumers of one name beside another": {[][]backlog.ConsumerSample{{
-			instance(0), plain("any"),
-			plain("any"),
-		}}, 3},
+		"replicas of one name on one partition": {
+			[][]backlog.ConsumerSample{{plain("worker"), plain("worker"), plain("worker")}}, 3,
+		},
+		"the same ones on each partition": {
+			[][]backlog.ConsumerSample{{plain("a"), plain("b"), plain("a")}, {plain("a"), plain("a"), plain("b")}}, 3,
+		},
+		"some have not found the second partition": {
+			[][]backlog.ConsumerSample{{plain("a"), plain("a"), plain("a")}, {plain("a")}}, 3,
+		},
+		"an instance that opened several is one": {
+			[][]backlog.ConsumerSample{{instance(0), instance(0), instance(1)}, {instance(1)}}, 2,
+		},
+		"instances and plain consumers of one name beside another": {
+			[][]backlog.ConsumerSample{{instance(0), plain("any"), plain("any")}}, 3,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			sample := backlog.TopicSample{At: second(0), Detail: backlog.Full}
-			for i, consumers := range test.partitions {
-				sample.Partitions = append(sample.Partitions, backlog.PartitionSample{
-					Index: i, Subscriptions: []backlog.SubscriptionSample{{
-						Name: function, Type: backlog.Shared,
-						Consumers: consumers,
-					}},
-				})
-			}
-			store := newStore(t)
-			subscription := backlog.NewSubscription(cluster(), function, orders)
-			store.Track("me", subscription)
-			store.Record(topic(orders), sample)
-			r, err := store.Read(subscription, second(0))
-			require.NoError(t, err)
+			r := readAfter(t, consumed(0, test.partitions...))
 			require.InDelta(t, test.want, known(t, r.Consumers), 0)
 		})
 	}
@@ -234,15 +201,7 @@ func TestMessagesOfALostConnectionAreNotFinished(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			store := newStore(t)
-			subscription := backlog.NewSubscription(cluster(), function, orders)
-			store.Track("me", subscription)
-			store.Record(topic(orders), held(0, 100, 0))
-			store.Record(topic(orders), held(10, 100, 0))
-			store.Record(topic(orders), held(15, 200, test.since))
-			store.Record(topic(orders), held(20, 200, test.since))
-			r, err := store.Read(subscription, second(20))
-			require.NoError(t, err)
+			r := readAfter(t, held(0, 100, 0), held(10, 100, 0), held(15, 200, test.since), held(20, 200, test.since))
 			require.InDelta(t, 10, known(t, r.DeliveryRate), 1e-9)
 			require.InDelta(t, test.want, known(t, r.ProcessRate), 1e-9)
 		})
@@ -272,15 +231,7 @@ func TestMessagesThatNoConsumerHoldsAreNotFinishedLater(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := newStore(t)
-			subscription := backlog.NewSubscription(cluster(), function, orders)
-			store.Track("me", subscription)
-			for _, answer := range answers {
-				store.Record(topic(orders), answer)
-			}
-			r, err := store.Read(subscription, second(10))
-			require.NoError(t, err)
-			require.InDelta(t, 0, known(t, r.ProcessRate), 0)
+			require.InDelta(t, 0, known(t, readAfter(t, answers...).ProcessRate), 0)
 		})
 	}
 }
