@@ -48,6 +48,19 @@ func TestManyLookupsLeaveTimeForTopics(t *testing.T) {
 	})
 }
 
+func TestALookupWithoutATurnNamesItsOwnLimit(t *testing.T) {
+	broker := newFakeBroker(t)
+	source := newSource(t, Config{MaxConnsPerHost: 8, MaxRequestsPerSecondPerHost: 1}, broker)
+	release, err := source.client.lookups.acquire(t.Context(), hostURL(broker.host()))
+	require.NoError(t, err)
+	defer release()
+	ctx, end := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer end()
+	_, err = source.client.broker(ctx, broker.topic("orders"))
+	require.ErrorIs(t, err, errHeldBack)
+	require.ErrorContains(t, err, "its 2 connections or 1 requests per second were used up")
+}
+
 func TestWatchConnectsToAllowedBrokersOnly(t *testing.T) {
 	closed := "127.0.0.1:1" // nothing listens
 	tests := map[string]struct {
