@@ -4,8 +4,8 @@
 package pulsar
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -68,7 +69,7 @@ func decodeReason(body []byte) (reason string, ok bool) {
 	var answer struct {
 		Reason *string `json:"reason"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil || answer.Reason == nil {
+	if err := json.Unmarshal(body, &answer, jsontext.AllowInvalidUTF8(true)); err != nil || answer.Reason == nil {
 		return "", false
 	}
 	return *answer.Reason, true
@@ -84,22 +85,16 @@ func decodeJSON(r io.Reader, into any) error {
 	if a, charged := r.(*answer); charged {
 		r = wholeReader{a}
 	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return err
+	err := json.UnmarshalRead(r, into, jsontext.AllowInvalidUTF8(true))
+	wrong := new(json.SemanticError)
+	if !errors.As(err, &wrong) {
+		return syntaxFault(err)
 	}
-	if err := distinct(text); err != nil {
-		return err
+	name := cmp.Or(wrong.JSONPointer.LastToken(), "it")
+	if errors.Is(wrong.Err, strconv.ErrRange) {
+		return tooLarge(name, string(wrong.JSONValue))
 	}
-	return plainJSONError(json.Unmarshal(text, into))
-}
-
-func plainJSONError(err error) error {
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		return fmt.Errorf("%s is a %s", kind.Field, kind.Value)
-	}
-	return err
+	return fmt.Errorf("%s is %s", name, kindOf(wrong.JSONKind))
 }
 
 type closingBody struct {
@@ -141,7 +136,7 @@ const (
 	textCost         = 50
 )
 
-// wholeJSON is the number of bytes that encoding/json needs for each byte of an answer that it decodes as a whole.
+// wholeJSON is the number of bytes that decodeJSON may need for each byte of an answer.
 const wholeJSON = 4
 
 var errKeepsTooMuch = fmt.Errorf("more than %d bytes of it would be kept", largestAnswer)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -146,6 +147,8 @@ func counter(number *int64, name string) (int64, error) {
 		return 0, fmt.Errorf("%s is missing", name)
 	case *number < 0:
 		return 0, fmt.Errorf("%s is %d", name, *number)
+	case *number > maxExact:
+		return 0, tooLarge(name, strconv.FormatInt(*number, 10))
 	default:
 		return *number, nil
 	}

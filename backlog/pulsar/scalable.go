@@ -81,10 +81,13 @@ func (s scalableStats) samples(request backlog.Request) (samples []backlog.Subsc
 		if !request.Wants(name) {
 			continue
 		}
-		sample := backlog.SubscriptionSample{Name: name, Type: backlog.Stream, BacklogEntries: one.backlog.value}
-		consumers := one.connected
-		if one.kind == "QUEUE" {
-			sample.Type, consumers = backlog.Shared, one.attached
+		sample := backlog.SubscriptionSample{Name: name, Type: backlog.Stream}
+		if one.Backlog != nil {
+			sample.BacklogEntries = *one.Backlog
+		}
+		consumers := one.connected()
+		if one.Type == "QUEUE" {
+			sample.Type, consumers = backlog.Shared, one.attached()
 		}
 		if request.Detail.Has(backlog.Consumers) {
 			sample.MoreConsumers = int(min(consumers, maxConsumers))
@@ -104,7 +107,7 @@ func (s *Source) segmentBacklogs(ctx context.Context, a address, stats scalableS
 	}
 	for _, name := range names {
 		sample := backlog.SubscriptionSample{Name: name, Type: backlog.NoType}
-		if stats.subscriptions[name].connected > 0 {
+		if stats.subscriptions[name].connected() > 0 {
 			sample.Type = backlog.Stream
 		}
 		found, missing := 0, 0
@@ -143,12 +146,11 @@ func (s *Source) segmentBacklog(ctx context.Context, a address, segment, subscri
 	a.absent, a.remedy = backlog.ErrPartial, "no client has it loaded"
 	var entries int64
 	err := s.client.get(ctx, a, callSegment, "", func(r io.Reader) error {
-		d := newScanner(r)
-		answer, err := d.integer("the backlog")
-		if err = d.finish(err); err != nil {
-			return err
+		var answer *int64
+		err := decodeJSON(r, &answer)
+		if err == nil {
+			entries, err = counter(answer, "the backlog")
 		}
-		entries, err = answer.counter("the backlog")
 		return err
 	})
 	return entries, err
@@ -164,18 +166,47 @@ type scalableStats struct {
 	subscriptions map[string]scalableSubscription
 }
 
+type scalableSegment struct {
+	Name        string `json:"name"`
+	OwnerBroker string `json:"ownerBroker"`
+}
+
 type scalableSubscription struct {
-	kind    string
-	backlog number
-	// connected is the number of consumers with a session, and attached the largest number on one segment.
-	connected, attached int64
+	Type          string `json:"type"`
+	Backlog       *int64 `json:"msgBacklog"`
+	ConsumerCount int64  `json:"consumerCount"` // of 5.0.0-M1
+	Segments      map[string]struct {
+		ConsumerCount int64 `json:"consumerCount"`
+	} `json:"segments"`
+	Consumers []struct {
+		Connected bool `json:"connected"`
+	} `json:"consumers"`
+}
+
+// connected is the number of consumers with a session.
+func (s scalableSubscription) connected() int64 {
+	var connected int64
+	for _, consumer := range s.Consumers {
+		if consumer.Connected {
+			connected++
+		}
+	}
+	return sum(connected, s.ConsumerCount)
+}
+
+// attached is the largest number of consumers on one segment.
+func (s scalableSubscription) attached() (most int64) {
+	for _, segment := range s.Segments {
+		most = max(most, segment.ConsumerCount)
+	}
+	return most
 }
 
 // reportsBacklog reports whether the version has backlogs: from apache/pulsar#26639 on, also for a topic without a
 // subscription.
 func (s scalableStats) reportsBacklog() bool {
 	for _, one := range s.subscriptions {
-		if one.backlog.present {
+		if one.Backlog != nil {
 			return true
 		}
 	}
@@ -184,120 +215,42 @@ func (s scalableStats) reportsBacklog() bool {
 
 // decodeScalableStats reads the answer of /admin/v2/scalable/{topic}/stats of any version.
 func decodeScalableStats(r io.Reader) (scalableStats, error) {
-	d := newStatsDecoder(r, backlog.Request{})
-	s := scalableStats{subscriptions: map[string]scalableSubscription{}}
-	err := d.object(func(key []byte) error {
-		switch string(key) {
-		case "segments": // of 5.0.0-M1
-			return s.decodeSegments(d)
-		case "layout":
-			return d.object(func(key []byte) error {
-				if string(key) != "segments" {
-					return d.skip()
-				}
-				return s.decodeSegments(d)
-			})
-		case "subscriptions":
-			return d.object(func(key []byte) error {
-				name := validText(key)
-				if err := d.answer.keep(subscriptionCost + len(name)); err != nil {
-					return err
-				}
-				one, err := decodeScalableSubscription(d)
-				s.subscriptions[name] = one
-				return err
-			})
-		default:
-			return d.skip()
+	var answer struct {
+		Segments map[string]scalableSegment `json:"segments"` // of 5.0.0-M1
+		Layout   struct {
+			Segments map[string]scalableSegment `json:"segments"`
+		} `json:"layout"`
+		Subscriptions map[string]scalableSubscription `json:"subscriptions"`
+	}
+	if err := decodeJSON(r, &answer); err != nil {
+		return scalableStats{}, err
+	}
+	s := scalableStats{subscriptions: answer.Subscriptions}
+	for _, all := range []map[string]scalableSegment{answer.Segments, answer.Layout.Segments} {
+		for _, id := range slices.Sorted(maps.Keys(all)) {
+			s.segments = append(s.segments, all[id].Name)
+			if all[id].OwnerBroker != "" {
+				s.owned++
+			}
 		}
-	})
-	if err = d.finish(err); err != nil {
-		return s, err
 	}
 	return s, s.validate()
 }
 
 // validate also rejects an answer that lacks some of the backlogs: they would count as 0.
 func (s scalableStats) validate() error {
-	if len(s.segments) == 0 {
+	switch {
+	case len(s.segments) == 0:
 		return errors.New("segments is missing")
+	case len(s.segments) > maxSegments:
+		return fmt.Errorf("more than %d segments", maxSegments)
+	case !s.reportsBacklog():
+		return nil
 	}
 	for name, one := range s.subscriptions {
-		if _, err := one.backlog.counter("msgBacklog"); err != nil && s.reportsBacklog() {
+		if _, err := counter(one.Backlog, "msgBacklog"); err != nil {
 			return fmt.Errorf("subscription %s: %w", name, err)
 		}
 	}
 	return nil
-}
-
-func (s *scalableStats) decodeSegments(d *statsDecoder) error {
-	return d.object(func([]byte) error {
-		if len(s.segments) >= maxSegments {
-			return fmt.Errorf("more than %d segments", maxSegments)
-		}
-		var name, owner string
-		err := d.object(func(key []byte) (err error) {
-			switch string(key) {
-			case "name":
-				name, err = d.sharedText("name")
-			case "ownerBroker":
-				owner, err = d.sharedText("ownerBroker")
-			default:
-				err = d.skip()
-			}
-			return err
-		})
-		if owner != "" {
-			s.owned++
-		}
-		s.segments = append(s.segments, name)
-		return err
-	})
-}
-
-func decodeScalableSubscription(d *statsDecoder) (s scalableSubscription, err error) {
-	err = d.object(func(key []byte) (err error) {
-		switch string(key) {
-		case "type":
-			s.kind, err = d.sharedText("type")
-		case "msgBacklog":
-			s.backlog, err = d.integer("msgBacklog")
-		case "consumerCount": // of 5.0.0-M1
-			var count number
-			count, err = d.integer("consumerCount")
-			s.connected = count.value
-		case "segments":
-			err = d.object(func([]byte) error {
-				return eachField(d, "consumerCount", func() error {
-					count, err := d.integer("consumerCount")
-					s.attached = max(s.attached, count.value)
-					return err
-				})
-			})
-		case "consumers":
-			err = d.array(func() error {
-				return eachField(d, "connected", func() error {
-					connected, err := d.boolean("connected")
-					if connected {
-						s.connected++
-					}
-					return err
-				})
-			})
-		default:
-			err = d.skip()
-		}
-		return err
-	})
-	return s, err
-}
-
-// eachField reads an object of which one field matters.
-func eachField(d *statsDecoder, name string, read func() error) error {
-	return d.object(func(key []byte) error {
-		if string(key) != name {
-			return d.skip()
-		}
-		return read()
-	})
 }

@@ -5,6 +5,7 @@ package pulsar
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -116,6 +117,14 @@ func TestScalableTopicThatDoesNotExist(t *testing.T) {
 	require.ErrorContains(t, err, "Scalable topic not found: topic://public/default/missing")
 }
 
+func manySegments(count int) string {
+	segments := make([]string, count)
+	for i := range segments {
+		segments[i] = fmt.Sprintf(`"%d":{}`, i)
+	}
+	return `{"segments":{` + strings.Join(segments, ",") + `}}`
+}
+
 func TestDecodeScalableStatsRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ answer, want string }{
 		"an answer without segments": {`{"subscriptions":{}}`, "segments is missing"},
@@ -126,7 +135,7 @@ func TestDecodeScalableStatsRefuses(t *testing.T) {
 			`{"segments":{"0":{}},"subscriptions":{"a":{"msgBacklog":-1}}}`, "subscription a: msgBacklog is -1",
 		},
 		"too many segments": {
-			`{"segments":{"0":{}` + strings.Repeat(`,"1":{}`, maxSegments) + `}}`, "more than 256 segments",
+			manySegments(maxSegments + 1), "more than 256 segments",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -231,23 +231,14 @@ func (s *scanner) once(name string) error {
 
 func comesTwice(name string) error { return fmt.Errorf("%s comes twice", name) }
 
-// distinct fails if an object in the text has a key twice, or there is no value.
-func distinct(text []byte) error {
-	_, err := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true)).ReadValue()
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, io.EOF):
-		return io.ErrUnexpectedEOF
-	default:
-		return syntaxFault(err)
-	}
-}
-
 // maxExact is the largest number that a float64 represents exactly. No counter of Pulsar reaches it.
 const maxExact = 1 << 53
 
 var errTooLarge = errors.New("above 2^53, which nothing reaches that Pulsar counts")
+
+func tooLarge(name, value string) error {
+	return fmt.Errorf("%s is %s, %w", name, backlog.Quote(value), errTooLarge)
+}
 
 // unquote returns the text of a string, which is only valid until the next read. Invalid UTF-8 may remain.
 func (s *scanner) unquote(raw []byte) ([]byte, error) {
@@ -306,7 +297,7 @@ func (s *scanner) integer(name string) (number, error) {
 	value, err := strconv.ParseInt(string(raw), 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange), value > maxExact, value < -maxExact:
-		return number{}, fmt.Errorf("%s is %s, %w", name, backlog.Quote(string(raw)), errTooLarge)
+		return number{}, tooLarge(name, string(raw))
 	case err != nil:
 		return number{}, fmt.Errorf("%s is a number %s", name, backlog.Quote(string(raw)))
 	}

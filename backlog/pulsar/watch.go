@@ -84,23 +84,13 @@ func (c *client) broker(ctx context.Context, partition backlog.Topic) (reader.Br
 //
 // Source: org.apache.pulsar.common.lookup.data.LookupData.
 func decodeLookup(r io.Reader) (plain, secure string, err error) {
-	s := newScanner(r)
-	err = s.object(func(key []byte) error {
-		var to *string
-		switch string(key) {
-		case "brokerUrl":
-			to = &plain
-		case "brokerUrlTls":
-			to = &secure
-		default:
-			return s.skip()
-		}
-		text, err := s.textOrNull(string(key))
-		*to = validText(text)
-		return err
-	})
-	if err == nil && plain == "" && secure == "" {
+	var answer struct {
+		Plain  string `json:"brokerUrl"`
+		Secure string `json:"brokerUrlTls"`
+	}
+	err = decodeJSON(r, &answer)
+	if err == nil && answer.Plain == "" && answer.Secure == "" {
 		err = errors.New("no broker is named")
 	}
-	return plain, secure, s.finish(err)
+	return answer.Plain, answer.Secure, err
 }

@@ -85,7 +85,9 @@ func instance(t *testing.T, id int, changes string) string {
 		"running": true, "error": "", "numReceived": 12, "numSuccessfullyProcessed": 10, "numUserExceptions": 2,
 		"numSystemExceptions": 1, "averageLatency": 5.5,
 	}
-	require.NoError(t, json.Unmarshal([]byte("{"+changes+"}"), &status))
+	decoder := json.NewDecoder(strings.NewReader("{" + changes + "}"))
+	decoder.UseNumber()
+	require.NoError(t, decoder.Decode(&status))
 	text, err := json.Marshal(map[string]any{"instanceId": id, "status": status})
 	require.NoError(t, err)
 	return string(text)
@@ -167,6 +169,10 @@ func TestInvalidStatuses(t *testing.T) {
 		"a counter is negative": {
 			`{"numInstances":1,"instances":[` + instance(t, 0, `"numUserExceptions":-1`) + `]}`,
 			"instance 0: the number of exceptions is -1",
+		},
+		"a counter that nothing reaches": {
+			`{"numInstances":1,"instances":[` + instance(t, 0, `"numReceived":9007199254740993`) + `]}`,
+			"instance 0: the number of messages received is 9007199254740993, " + errTooLarge.Error(),
 		},
 		"a sink's status": {
 			string(fixture(t, "4.0.8-sink-status.json")),
