@@ -22,17 +22,11 @@ const maxShared = 10_000
 // PartitionedTopicStatsImpl; PersistentTopicInternalStats; PartitionedTopicMetadata.
 type (
 	subscriptionAnswer struct {
-		kind            string
-		backlog, out    number
-		delayed         number
-		unacked         number
-		inReplay        number
-		draining        number
-		bytes, earliest number
-		throttled       int64
-		blocked         bool
-		consumers       []backlog.ConsumerSample
-		moreConsumers   int
+		backlog.SubscriptionSample
+
+		backlog, out     number
+		delayed, unacked number
+		bytes, earliest  number
 	}
 	consumerAnswer struct {
 		backlog.ConsumerSample
@@ -143,11 +137,7 @@ func (d *statsDecoder) subscriptions(all []backlog.SubscriptionSample) ([]backlo
 		if err != nil {
 			return err
 		}
-		answer, err := d.subscription()
-		if err != nil {
-			return fmt.Errorf("subscription %s: %w", name, err)
-		}
-		sample, err := d.sample(name, answer)
+		sample, err := d.subscription(name)
 		if err != nil {
 			return fmt.Errorf("subscription %s: %w", name, err)
 		}
@@ -157,21 +147,27 @@ func (d *statsDecoder) subscriptions(all []backlog.SubscriptionSample) ([]backlo
 	return all, err
 }
 
-func (d *statsDecoder) subscription() (subscriptionAnswer, error) {
-	var s subscriptionAnswer
+func (d *statsDecoder) subscription(name string) (backlog.SubscriptionSample, error) {
+	s := subscriptionAnswer{SubscriptionSample: backlog.SubscriptionSample{Name: name}}
 	err := d.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "type":
-			s.kind, err = d.sharedText("type")
+			var text string
+			text, err = d.sharedText("type")
+			s.Type = backlog.SubscriptionType(text)
 		case "blockedSubscriptionOnUnackedMsgs":
-			s.blocked, err = d.boolean("blockedSubscriptionOnUnackedMsgs")
+			s.Blocked, err = d.boolean("blockedSubscriptionOnUnackedMsgs")
+		case "msgInReplay":
+			s.InReplayEntries, err = amount(d.integer("msgInReplay"))
+		case "drainingHashesCount":
+			s.DrainingHashes, err = amount(d.integer("drainingHashesCount"))
 		case "consumers":
-			err = d.consumers(&s)
+			err = d.consumers(&s.SubscriptionSample)
 		default:
 			if name := throttledBy(key); name != "" {
 				var events number
 				events, err = d.integer(name)
-				s.throttled = sum(s.throttled, events.value)
+				s.ThrottledEvents = sum(s.ThrottledEvents, events.value)
 				return err
 			}
 			field, name := s.number(key)
@@ -182,7 +178,10 @@ func (d *statsDecoder) subscription() (subscriptionAnswer, error) {
 		}
 		return err
 	})
-	return s, err
+	if err != nil {
+		return backlog.SubscriptionSample{}, err
+	}
+	return d.sample(s)
 }
 
 // number finds the plain number of a key, and names it for errors.
@@ -196,10 +195,6 @@ func (s *subscriptionAnswer) number(key []byte) (field *number, name string) {
 		return &s.delayed, "msgDelayed"
 	case "unackedMessages":
 		return &s.unacked, "unackedMessages"
-	case "msgInReplay":
-		return &s.inReplay, "msgInReplay"
-	case "drainingHashesCount":
-		return &s.draining, "drainingHashesCount"
 	case "backlogSize":
 		return &s.bytes, "backlogSize"
 	case "earliestMsgPublishTimeInBacklog":
@@ -219,7 +214,7 @@ func (d *statsDecoder) sharedText(name string) (string, error) {
 
 // consumers reads a list of consumers, or skips it if they were not requested: brokers before 3.2 send them in any
 // case.
-func (d *statsDecoder) consumers(s *subscriptionAnswer) error {
+func (d *statsDecoder) consumers(s *backlog.SubscriptionSample) error {
 	if !d.request.Detail.Has(backlog.Consumers) {
 		return d.skip()
 	}
@@ -227,8 +222,8 @@ func (d *statsDecoder) consumers(s *subscriptionAnswer) error {
 		return err
 	}
 	return d.array(func() error {
-		if len(s.consumers) >= maxConsumers || d.consumersKept >= maxAnswerConsumers {
-			s.moreConsumers++
+		if len(s.Consumers) >= maxConsumers || d.consumersKept >= maxAnswerConsumers {
+			s.MoreConsumers++
 			return d.skip()
 		}
 		d.consumersKept++
@@ -239,7 +234,7 @@ func (d *statsDecoder) consumers(s *subscriptionAnswer) error {
 		if err == nil {
 			err = d.identify(&read)
 		}
-		s.consumers = append(s.consumers, read.ConsumerSample)
+		s.Consumers = append(s.Consumers, read.ConsumerSample)
 		return err
 	})
 }

@@ -18,39 +18,25 @@ import (
 )
 
 // sample validates one subscription. See the package comment for negative numbers.
-func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.SubscriptionSample, error) {
-	entries, err := s.backlog.counter("msgBacklog")
-	if err != nil {
+func (d *statsDecoder) sample(s subscriptionAnswer) (sample backlog.SubscriptionSample, err error) {
+	sample = s.SubscriptionSample
+	if sample.BacklogEntries, err = s.backlog.counter("msgBacklog"); err != nil {
 		return backlog.SubscriptionSample{}, err
 	}
-	delivered, err := s.out.counter("msgOutCounter")
-	if err != nil {
+	if sample.DeliveredMessages, err = s.out.counter("msgOutCounter"); err != nil {
 		return backlog.SubscriptionSample{}, err
 	}
 	if !s.delayed.present || !s.unacked.present {
 		return backlog.SubscriptionSample{}, errors.New("msgDelayed or unackedMessages is missing")
 	}
-	sample := backlog.SubscriptionSample{
-		Name:              name,
-		Type:              backlog.SubscriptionType(s.kind),
-		BacklogEntries:    entries,
-		DelayedMessages:   max(0, s.delayed.value),
-		UnackedMessages:   max(0, s.unacked.value),
-		DeliveredMessages: delivered,
-		InReplayEntries:   max(0, s.inReplay.value),
-		Blocked:           s.blocked,
-		ThrottledEvents:   s.throttled,
-		DrainingHashes:    max(0, s.draining.value),
-		Consumers:         s.consumers,
-		MoreConsumers:     s.moreConsumers,
-	}
+	sample.DelayedMessages, sample.UnackedMessages = max(0, s.delayed.value), max(0, s.unacked.value)
 	switch sample.Type {
 	case backlog.Exclusive, backlog.Shared, backlog.Failover, backlog.KeyShared, backlog.NoType:
 	case "":
 		sample.Type = backlog.NoType
 	default:
 		return backlog.SubscriptionSample{}, fmt.Errorf("type is %s, which is no subscription type of Pulsar",
-			backlog.Quote(s.kind))
+			backlog.Quote(string(sample.Type)))
 	}
 	d.addBytes(&sample, s.bytes)
 	d.addAge(&sample, s.earliest)
