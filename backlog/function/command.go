@@ -37,37 +37,17 @@ type detailsSource struct {
 	SubscriptionName string               `json:"subscriptionName"`
 	SkipToLatest     bool                 `json:"skipToLatest"`
 	InputSpecs       map[string]inputSpec `json:"inputSpecs"`
-	// TopicsToSerDeClassName and TopicsPattern are older fields for inputs, which instances still support.
-	TopicsToSerDeClassName map[string]string `json:"topicsToSerDeClassName"`
-	TopicsPattern          string            `json:"topicsPattern"`
 }
 
 type detailsSink struct {
-	ClassName string `json:"className"`
-	Builtin   string `json:"builtin"`
-	Topic     string `json:"topic"`
+	Topic string `json:"topic"`
 }
 
 // Pulsar's own classes.
 const (
 	classBatchSource  = "org.apache.pulsar.functions.source.batch.BatchSourceExecutor"
 	classPulsarSource = "org.apache.pulsar.functions.source.PulsarSource"
-	classPulsarSink   = "org.apache.pulsar.functions.sink.PulsarSink"
 )
-
-// goInstance is the configuration of a Go instance. Workers before 4.0 omit FunctionDetails; then only the following
-// fields are known.
-//
-// Source: Pulsar's GoInstanceConfig.
-type goInstance struct {
-	FunctionDetails  string            `json:"functionDetails"`
-	Tenant           string            `json:"tenant"`
-	Namespace        string            `json:"nameSpace"`
-	Name             string            `json:"name"`
-	SubscriptionName string            `json:"subscriptionName"`
-	Inputs           map[string]string `json:"sourceInputSpecs"`
-	InputTopic       string            `json:"sourceSpecsTopic"`
-}
 
 // ErrNoInstance reports that a command is not that of an instance.
 var ErrNoInstance = errors.New(
@@ -106,6 +86,9 @@ func decodeDetails(command []string) (details, error) {
 	return d, nil
 }
 
+// decodeGoInstance reads the configuration of a Go instance, which has the details as a string.
+//
+// Source: Pulsar's GoInstanceConfig.
 func decodeGoInstance(command []string) (details, error) {
 	text, err := argument(command, argumentInstance)
 	if err != nil {
@@ -114,37 +97,17 @@ func decodeGoInstance(command []string) (details, error) {
 	if text == "" {
 		return details{}, ErrNoInstance
 	}
-	var g goInstance
-	if err := json.Unmarshal([]byte(text), &g); err != nil {
+	var instance struct {
+		Details string `json:"functionDetails"`
+	}
+	if err := json.Unmarshal([]byte(text), &instance); err != nil {
 		return details{}, fmt.Errorf("reading %s: %w", argumentInstance, err)
 	}
-	if g.FunctionDetails == "" {
-		return g.details()
-	}
 	var d details
-	if err := json.Unmarshal([]byte(g.FunctionDetails), &d); err != nil {
+	if err := json.Unmarshal([]byte(instance.Details), &d); err != nil {
 		return details{}, fmt.Errorf("reading functionDetails of %s: %w", argumentInstance, err)
 	}
 	d.Runtime = Go
-	return d, nil
-}
-
-// details returns the details of an instance that has none.
-func (g goInstance) details() (details, error) {
-	d := details{
-		Tenant: g.Tenant, Namespace: g.Namespace, Name: g.Name, ComponentType: "FUNCTION", Runtime: Go,
-		Source: detailsSource{SubscriptionName: g.SubscriptionName, InputSpecs: map[string]inputSpec{}},
-	}
-	if len(g.Inputs) == 0 && g.InputTopic != "" {
-		g.Inputs = map[string]string{g.InputTopic: "{}"}
-	}
-	for topic, text := range g.Inputs {
-		var spec inputSpec
-		if err := json.Unmarshal([]byte(text), &spec); err != nil {
-			return details{}, fmt.Errorf("reading sourceInputSpecs of %s: %w", argumentInstance, err)
-		}
-		d.Source.InputSpecs[topic] = spec
-	}
 	return d, nil
 }
 
@@ -166,27 +129,21 @@ func (d details) function() Function {
 	if class := d.Source.ClassName; class != classPulsarSource && class != classBatchSource {
 		f.SourceClass = class
 	}
-	f.Inputs = d.inputs()
+	f.Inputs = make(map[string]Input, len(d.Source.InputSpecs))
+	for text, spec := range d.Source.InputSpecs {
+		f.Inputs[text] = spec.input()
+	}
+	delete(f.Inputs, "")
 	return f
 }
 
 // kind is the kind of the component.
-//
-// Source: Pulsar's InstanceUtils.calculateSubjectType, for components without a type.
 func (d details) kind() Kind {
 	switch d.ComponentType {
-	case "FUNCTION":
-		return KindFunction
 	case "SINK":
 		return KindSink
 	case "SOURCE":
 		return KindSource
-	}
-	switch {
-	case len(d.Source.InputSpecs) == 0:
-		return KindSource
-	case d.Sink.Builtin != "" || d.Sink.ClassName != "" && d.Sink.ClassName != classPulsarSink:
-		return KindSink
 	default:
 		return KindFunction
 	}
@@ -202,22 +159,6 @@ func (d details) subscriptionType() backlog.SubscriptionType {
 	default:
 		return backlog.Shared
 	}
-}
-
-// inputs returns the inputs. A specification overrides the older fields for the same input.
-func (d details) inputs() map[string]Input {
-	inputs := map[string]Input{}
-	for topic := range d.Source.TopicsToSerDeClassName {
-		inputs[topic] = Input{}
-	}
-	for text, spec := range d.Source.InputSpecs {
-		inputs[text] = spec.input()
-	}
-	if pattern := d.Source.TopicsPattern; pattern != "" {
-		inputs[pattern] = Input{IsPattern: true, ConsumerProperties: d.Source.InputSpecs[pattern].ConsumerProperties}
-	}
-	delete(inputs, "")
-	return inputs
 }
 
 // keyWindow is the key of the windows of a window function in the user configuration.

@@ -57,32 +57,6 @@ func TestTheCommandsOfAWorkersStatefulSets(t *testing.T) {
 	}
 }
 
-func TestGoInstancesWithoutDetailsAreRead(t *testing.T) {
-	want := Function{
-		Kind: KindFunction, Tenant: "a", Namespace: "b", Name: "c", Runtime: Go, SubscriptionName: "s",
-		SubscriptionType: backlog.Shared, Inputs: map[string]Input{"t": {}},
-	}
-	for name, conf := range map[string]string{
-		"with inputs":       `{"tenant":"a","nameSpace":"b","name":"c","subscriptionName":"s","sourceInputSpecs":{"t":"{}"}}`,
-		"with one topic":    `{"tenant":"a","nameSpace":"b","name":"c","subscriptionName":"s","sourceSpecsTopic":"t"}`,
-		"with details only": `{"functionDetails":"{\"tenant\":\"a\",\"namespace\":\"b\",\"name\":\"c\",\"source\":{\"subscriptionName\":\"s\",\"inputSpecs\":{\"t\":{}}}}"}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			f, err := DecodeCommand([]string{"./main", "-instance-conf", conf})
-			require.NoError(t, err)
-			require.Equal(t, want, f)
-		})
-	}
-}
-
-func TestOlderFieldsForInputsAreSupported(t *testing.T) {
-	f := decodeJava(t, `{`+identity+`,"source":{"topicsPattern":"x.*","topicsToSerDeClassName":{"y":"","":""},
-		"inputSpecs":{"z":{},"x.*":{"consumerProperties":{"a":"b"}}}}}`)
-	require.Equal(t, map[string]Input{
-		"x.*": {IsPattern: true, ConsumerProperties: map[string]string{"a": "b"}}, "y": {}, "z": {},
-	}, f.Inputs)
-}
-
 func TestCommandsThatAreNoInstances(t *testing.T) {
 	tests := map[string]struct {
 		command []string
@@ -95,9 +69,9 @@ func TestCommandsThatAreNoInstances(t *testing.T) {
 			"a quotation mark in its command is never closed",
 		},
 		"empty details": {[]string{"sh", "-c", "java --function_details '{}'"}, "has no tenant, namespace or name"},
-		"incomplete inputs": {
-			[]string{"./main", "-instance-conf", `{"tenant":"a","nameSpace":"b","name":"c","sourceInputSpecs":{"t":"{"}}`},
-			"reading sourceInputSpecs of -instance-conf",
+		"a Go instance without details": {
+			[]string{"./main", "-instance-conf", `{"tenant":"a","nameSpace":"b","name":"c"}`},
+			"reading functionDetails of -instance-conf",
 		},
 	}
 	for name, test := range tests {
@@ -112,11 +86,6 @@ func FuzzDecodeCommand(f *testing.F) {
 	for name, script := range recordedCommands(f) {
 		f.Add(script, name)
 	}
-	f.Add(
-		`java --function_details '{"tenant":"a","namespace":"b","name":"c","source":{"topicsPattern":"x.*","topicsToSerDeClassName":{"y":""}}}'`,
-		"pf-a-b-c",
-	)
-	f.Add(`x -instance-conf '{"tenant":"a","nameSpace":"b","name":"c","sourceInputSpecs":{"t":"{}"}}'`, "pf-a-b-c")
 	f.Fuzz(func(t *testing.T, script, name string) {
 		function, err := DecodeCommand([]string{"sh", "-c", script})
 		if err != nil {
