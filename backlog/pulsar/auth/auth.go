@@ -6,6 +6,7 @@ package auth
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -39,23 +40,44 @@ type Config struct {
 
 // Credentials authenticates requests. It is safe for concurrent use.
 type Credentials struct {
-	resolver *resolver
+	own   Own
+	roots *File[string] // of the program's own credentials
+	// source may be nil.
+	source Source
+	// issuers that may be called for tokens.
+	issuers  map[string]bool
 	sessions *sessions
 }
 
 // New returns Credentials, or an error that names the invalid key.
 func New(config Config) (*Credentials, error) {
-	r, err := newResolver(config)
+	mine, err := config.Own.params()
 	if err != nil {
 		return nil, err
 	}
-	return &Credentials{resolver: r, sessions: newSessions(config)}, nil
+	c := &Credentials{
+		own: config.Own, source: config.Named, issuers: map[string]bool{}, sessions: newSessions(config),
+	}
+	if c.roots, err = NewCAFile(config.Own.CAFile); err != nil {
+		return nil, fmt.Errorf("caFile %q: %w", config.Own.CAFile, err)
+	}
+	for i, text := range config.AllowedIssuers {
+		issuer, err := authparams.ParseIssuer(text)
+		if err != nil {
+			return nil, fmt.Errorf("allowedIssuers[%d] %w", i, err)
+		}
+		c.issuers[issuer] = true
+	}
+	if mine.Issuer != "" {
+		c.issuers[mine.Issuer] = true
+	}
+	return c, nil
 }
 
 // Authenticate returns a Transport with the current credentials of the name; the empty name is for the program's own.
-// It may read files, and call the Source and an issuer.
+// It may read files, and call the Source and an issuer. Its errors are texts for users and contain no secret.
 func (c *Credentials) Authenticate(ctx context.Context, access string) (*Transport, error) {
-	m, err := c.resolver.resolve(ctx, access)
+	m, err := c.resolve(ctx, access)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +85,10 @@ func (c *Credentials) Authenticate(ctx context.Context, access string) (*Transpo
 	if err != nil {
 		return nil, err
 	}
-	shown, err := s.authenticate(ctx)
+	shown := s.shown
+	if s.tokens != nil {
+		shown, err = s.tokens.authenticate(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +100,7 @@ func (c *Credentials) Renew(ctx context.Context, refused *Transport) *Transport 
 	if tokens := refused.session.tokens; tokens != nil {
 		tokens.invalidate(refused.shown)
 	}
-	c.resolver.invalidate(refused.access)
+	c.invalidate(refused.access)
 	fresh, err := c.Authenticate(ctx, refused.access)
 	if err != nil { // the refusal is the better message, and the next call returns this error
 		return nil
@@ -88,7 +113,7 @@ func (c *Credentials) Renew(ctx context.Context, refused *Transport) *Transport 
 
 // AdministeredFor reports whether the program's administrator configured the named credentials for that URL.
 func (c *Credentials) AdministeredFor(access string, u *url.URL) bool {
-	urls, is := c.resolver.administered(access)
+	urls, is := c.administered(access)
 	if !is {
 		return false
 	}
@@ -129,8 +154,28 @@ func (t *Transport) ShowsCertificate() bool { return t.shown.method == authparam
 // Redact removes the credentials from a server's text.
 func (t *Transport) Redact(text string) string { return t.shown.redact(text) }
 
-// Refusal explains a 401 to these credentials, as the rest of a sentence about the broker.
-func (t *Transport) Refusal(now time.Time) string { return refusal(t.session.material, now) }
+// Refusal explains a 401 to these credentials, as the rest of a sentence about the broker, which answers it for all
+// kinds of credentials. A token may show that it has expired.
+func (t *Transport) Refusal(now time.Time) string {
+	m := t.session.material
+	switch m.Method {
+	case authparams.None:
+		if m.named {
+			return "requires credentials and those that were named have none: name a Secret with a token"
+		}
+		return "requires credentials and none are configured: give the adapter a token"
+	case authparams.Basic:
+		return "does not accept the user and password: does the brokers' basicAuthConf have them?"
+	case authparams.TLS:
+		return "does not accept the client certificate: " +
+			"is AuthenticationProviderTls among the brokers' authenticationProviders?"
+	case authparams.OAuth2:
+		return "does not accept the token of OAuth2 issuer " + m.Issuer +
+			": do the brokers trust that issuer and the audience?"
+	default:
+		return tokenRefusal(m.Token.Content, now)
+	}
+}
 
 const (
 	// maxSessions bounds the memory for credentials of users: a session has about 1 KB beside its secrets.
@@ -166,15 +211,6 @@ func newSession(m material, connections *http.Transport, config Config) (*sessio
 	case authparams.None, authparams.TLS:
 	}
 	return s, err
-}
-
-// authenticate returns the authorization of a request, for which it may call an issuer. Its errors are texts for users
-// and contain no secret.
-func (s *session) authenticate(ctx context.Context) (authorization, error) {
-	if s.tokens != nil {
-		return s.tokens.authenticate(ctx)
-	}
-	return s.shown, nil
 }
 
 // sessions keeps one session for each set of credentials, whatever its names.

@@ -99,27 +99,6 @@ func tokenEnd(token string) (time.Time, bool) {
 	return time.Unix(int64(*claim.Ends), 0).UTC(), true
 }
 
-// refusal explains a 401, which a broker answers for all kinds of credentials. A token may show that it has expired.
-func refusal(shown material, now time.Time) string {
-	switch shown.Method {
-	case authparams.None:
-		if shown.named {
-			return "requires credentials and those that were named have none: name a Secret with a token"
-		}
-		return "requires credentials and none are configured: give the adapter a token"
-	case authparams.Basic:
-		return "does not accept the user and password: does the brokers' basicAuthConf have them?"
-	case authparams.TLS:
-		return "does not accept the client certificate: " +
-			"is AuthenticationProviderTls among the brokers' authenticationProviders?"
-	case authparams.OAuth2:
-		return "does not accept the token of OAuth2 issuer " + shown.Issuer +
-			": do the brokers trust that issuer and the audience?"
-	default:
-		return tokenRefusal(shown.Token.Content, now)
-	}
-}
-
 func tokenRefusal(token string, now time.Time) string {
 	ends, known := tokenEnd(token)
 	switch {

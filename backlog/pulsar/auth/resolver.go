@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -52,48 +51,17 @@ type material struct {
 	named bool
 }
 
-type resolver struct {
-	own   Own
-	roots *File[string] // of the program's own credentials
-	// source may be nil.
-	source Source
-	// issuers that may be called for tokens.
-	issuers map[string]bool
-}
-
-func newResolver(config Config) (*resolver, error) {
-	mine, err := config.Own.params()
-	if err != nil {
-		return nil, err
-	}
-	r := &resolver{own: config.Own, source: config.Named, issuers: map[string]bool{}}
-	if r.roots, err = NewCAFile(config.Own.CAFile); err != nil {
-		return nil, fmt.Errorf("caFile %q: %w", config.Own.CAFile, err)
-	}
-	for i, text := range config.AllowedIssuers {
-		issuer, err := authparams.ParseIssuer(text)
-		if err != nil {
-			return nil, fmt.Errorf("allowedIssuers[%d] %w", i, err)
-		}
-		r.issuers[issuer] = true
-	}
-	if mine.Issuer != "" {
-		r.issuers[mine.Issuer] = true
-	}
-	return r, nil
-}
-
 // resolve returns the credentials of the name; the empty name is for the program's own.
-func (r *resolver) resolve(ctx context.Context, access string) (material, error) {
+func (c *Credentials) resolve(ctx context.Context, access string) (material, error) {
 	if access == "" {
-		return r.ownMaterial()
+		return c.ownMaterial()
 	}
-	if r.source == nil {
+	if c.source == nil {
 		return material{}, errors.New("it needs credentials of its own, which this program does not look up")
 	}
 	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 	defer cancel()
-	found, err := r.source.Credentials(ctx, access)
+	found, err := c.source.Credentials(ctx, access)
 	if err != nil {
 		return material{}, err
 	}
@@ -101,10 +69,10 @@ func (r *resolver) resolve(ctx context.Context, access string) (material, error)
 	if err != nil {
 		return material{}, err
 	}
-	if _, is := r.administered(access); is {
+	if _, is := c.administered(access); is {
 		decoded, err = readParams(decoded)
 	} else {
-		err = r.check(decoded)
+		err = c.check(decoded)
 	}
 	if err != nil {
 		return material{}, err
@@ -115,27 +83,27 @@ func (r *resolver) resolve(ctx context.Context, access string) (material, error)
 	}, nil
 }
 
-func (r *resolver) ownMaterial() (material, error) {
-	decoded, err := r.own.params()
+func (c *Credentials) ownMaterial() (material, error) {
+	decoded, err := c.own.params()
 	if err == nil {
 		decoded, err = readParams(decoded)
 	}
 	if err != nil {
 		return material{}, err
 	}
-	roots, _ := r.roots.Current() // the last valid ones while the file is being replaced
+	roots, _ := c.roots.Current() // the last valid ones while the file is being replaced
 	return material{Params: decoded, roots: roots}, nil
 }
 
 // check refuses parameters with which an object of a user would make this program read its own files, or call an issuer
 // that is not allowed.
-func (r *resolver) check(decoded authparams.Params) error {
+func (c *Credentials) check(decoded authparams.Params) error {
 	if key, path := decoded.File(); path != "" {
 		return backlog.Errorf(backlog.ErrUnsupported,
 			"%s names a file inside the function's pod, which the adapter cannot read: %s: "+
 				"put its content into the Secret, or name a Secret for the adapter in the policy", key, backlog.Quote(path))
 	}
-	if decoded.Issuer != "" && !r.issuers[decoded.Issuer] {
+	if decoded.Issuer != "" && !c.issuers[decoded.Issuer] {
 		return backlog.Errorf(backlog.ErrHostNotAllowed, "%s is not an allowed OAuth2 issuer: add it to %s (value "+
 			"pulsar.allowedOAuth2Issuers of the chart)",
 			backlog.Quote(decoded.Issuer), AllowedIssuersFlag)
@@ -144,16 +112,16 @@ func (r *resolver) check(decoded authparams.Params) error {
 }
 
 // administered reports whether the program's administrator configured the named credentials, and for which URLs.
-func (r *resolver) administered(access string) (urls []string, is bool) {
-	a, ok := r.source.(administering)
+func (c *Credentials) administered(access string) (urls []string, is bool) {
+	a, ok := c.source.(administering)
 	if !ok || access == "" {
 		return nil, false
 	}
 	return a.Administered(access)
 }
 
-func (r *resolver) invalidate(access string) {
-	if source, ok := r.source.(invalidator); ok && access != "" {
+func (c *Credentials) invalidate(access string) {
+	if source, ok := c.source.(invalidator); ok && access != "" {
 		source.Invalidate(access)
 	}
 }

@@ -29,9 +29,9 @@ func TestAnAdministratorsCredentialsMayCallTheirIssuer(t *testing.T) {
 	config.Named = connections{
 		"connection/east": {Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"data:,{}"}`},
 	}
-	r, err := newResolver(config)
+	c, err := New(config)
 	require.NoError(t, err)
-	found, err := r.resolve(t.Context(), "connection/east")
+	found, err := c.resolve(t.Context(), "connection/east")
 	require.NoError(t, err)
 	require.Equal(t, "https://issuer", found.Issuer)
 }
