@@ -118,6 +118,12 @@ func Errorf(reason error, format string, args ...any) *ReasonError {
 	return &ReasonError{Reason: reason, Text: reason.Error() + ": " + fmt.Sprintf(format, args...)}
 }
 
+// Because sets the cause, and returns the error.
+func (f *ReasonError) Because(cause error) *ReasonError {
+	f.Cause = cause
+	return f
+}
+
 // Error implements error.
 func (f *ReasonError) Error() string { return f.Text }
 

@@ -220,9 +220,8 @@ func receivedFirst(first, second backlog.InstanceSample) backlog.InstanceSample 
 }
 
 func newFault(reason error, address backlog.InstanceAddress, cause error, words string) error {
-	fault := backlog.Errorf(reason, "%s at %s: %s", backlog.Quote(address.ID), address.Address, backlog.Quote(words))
-	fault.Cause = cause
-	return fault
+	return backlog.Errorf(reason, "%s at %s: %s", backlog.Quote(address.ID), address.Address, backlog.Quote(words)).
+		Because(cause)
 }
 
 func statusFault(address backlog.InstanceAddress, status int) error {

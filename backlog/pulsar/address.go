@@ -54,7 +54,8 @@ func topicAddress(topic backlog.Topic) (address, error) {
 func namespaceAddress(namespace backlog.Namespace) (address, error) {
 	tenant, local, _ := strings.Cut(namespace.Name, "/")
 	if !backlog.IsEntityName(tenant) || !backlog.IsEntityName(local) {
-		return address{}, badNamespace(namespace.Name)
+		return address{}, backlog.Errorf(backlog.ErrUnsupported, "namespace %q must look like tenant/namespace",
+			backlog.Quote(namespace.Name))
 	}
 	return adminAddress(namespace.Cluster, address{
 		path: "/admin/v2/persistent/" + namespace.Name, subject: "namespace " + namespace.Name,
@@ -119,7 +120,8 @@ func topicPath(name string) (string, error) {
 	case "topic":
 		domain = "scalable"
 	case "non-persistent":
-		return "", nonPersistent(name)
+		return "", backlog.Errorf(backlog.ErrUnsupported, "%s keeps no backlog to scale on: use a persistent:// topic",
+			backlog.Quote(name))
 	default:
 		return "", badTopicName(name)
 	}

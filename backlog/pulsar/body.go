@@ -97,6 +97,7 @@ func decodeJSON(r io.Reader, into any) error {
 	return fmt.Errorf("%s is %s", name, kindOf(wrong.JSONKind))
 }
 
+// closingBody calls closed, a sync.OnceFunc, when it is closed.
 type closingBody struct {
 	io.ReadCloser
 
@@ -105,10 +106,7 @@ type closingBody struct {
 
 func (b *closingBody) Close() error {
 	err := b.ReadCloser.Close()
-	if b.closed != nil {
-		b.closed()
-		b.closed = nil
-	}
+	b.closed()
 	return err
 }
 

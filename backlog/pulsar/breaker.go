@@ -193,9 +193,9 @@ func (t breakerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	a.hop.record(resp)
-	resp.Body = &closingBody{ReadCloser: resp.Body, closed: func() {
+	resp.Body = &closingBody{ReadCloser: resp.Body, closed: sync.OnceFunc(func() {
 		a.hop.open = permit.report(t.verdict(permit, req, a.outcome(a.hop.broken)))
-	}}
+	})}
 	return resp, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -274,7 +275,7 @@ func (e *exchange) fault(a *attempt, err error) error {
 		return noTurnFault(e.address, u, e.chain.limiter, wait.err)
 	case redirectStatus(a.hop.status): // with an invalid location
 		return noHTTPRedirect(e.address, u)
-	case refusesCertificate(err):
+	case strings.Contains(tlsAlert(err), "certificate"): // ours, or the lack of one: RFC 8446 §6.2
 		return certificateRefused(u, err, e.credentials)
 	}
 	f := transportFault(e.address, u, err, e.limit)

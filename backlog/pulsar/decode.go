@@ -18,15 +18,11 @@ import (
 // decodePartitions reads the answer of /partitions: 0 for a topic that is not partitioned.
 func decodePartitions(r io.Reader) (int, error) {
 	s := newScanner(r)
-	partitions, err := readMetadata(s)
+	partitions, err := field(s, "partitions", "the number of partitions")
 	if err := s.finish(err); err != nil {
 		return 0, err
 	}
 	return partitionCount(partitions)
-}
-
-func readMetadata(s *scanner) (partitions number, err error) {
-	return field(s, "partitions", "the number of partitions")
 }
 
 func partitionCount(count number) (int, error) {
@@ -113,7 +109,7 @@ func eachPartition(s *scanner, read func(key []byte) error) (partitions number, 
 			if err := s.once("metadata"); err != nil {
 				return err
 			}
-			partitions, err = readMetadata(s)
+			partitions, err = field(s, "partitions", "the number of partitions")
 			return err
 		case "partitions":
 			return s.object(read)
@@ -159,7 +155,7 @@ func missing(there map[int]bool, count int) (names string, total int) {
 // decodeAddedEntries reads the answer of /internalStats: entries written, by index of the partition.
 func decodeAddedEntries(r io.Reader) (map[int]int64, error) {
 	s := newScanner(r)
-	added, err := readAddedEntries(s)
+	added, err := field(s, "entriesAddedCounter", "entriesAddedCounter")
 	if err := s.finish(err); err != nil {
 		return nil, err
 	}
@@ -176,7 +172,7 @@ func decodePartitionedAddedEntries(r io.Reader, name string) (map[int]int64, err
 	entries := map[int]int64{}
 	_, err := eachPartition(s, func(key []byte) error {
 		index, ok := partitionIndex(string(key), name)
-		added, err := readAddedEntries(s)
+		added, err := field(s, "entriesAddedCounter", "entriesAddedCounter")
 		if err != nil {
 			return err
 		}
@@ -189,9 +185,4 @@ func decodePartitionedAddedEntries(r io.Reader, name string) (map[int]int64, err
 		return nil, err
 	}
 	return entries, nil
-}
-
-// readAddedEntries reads one PersistentTopicInternalStats.
-func readAddedEntries(s *scanner) (added number, err error) {
-	return field(s, "entriesAddedCounter", "entriesAddedCounter")
 }

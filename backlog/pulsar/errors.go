@@ -52,8 +52,8 @@ const allowedHostsFix = AllowedHostsFlag + " of Deployment adapter (and of Deplo
 //	400, JSON, of a change                  refusedChange: ErrFunctionNotFound by its text, else ErrUnsupported
 //	any other status                        ErrProtocol         statusFault
 //	a host that is not allowed              ErrHostNotAllowed   checkRedirect, barred; nothing was sent there
-//	an invalid name                         ErrUnsupported      below; nothing was sent
-//	an invalid URL                          ErrProtocol         below; nothing was sent
+//	an invalid name                         ErrUnsupported      topicPath, namespaceAddress, checkNames; nothing was sent
+//	an invalid URL                          ErrProtocol         parseBase; nothing was sent
 
 func badAdminURL() error {
 	return &backlog.ReasonError{
@@ -64,15 +64,6 @@ func badAdminURL() error {
 
 func badTopicName(name string) error {
 	return backlog.Errorf(backlog.ErrUnsupported, "topic name %q must look like persistent://tenant/namespace/name",
-		backlog.Quote(name))
-}
-
-func badNamespace(name string) error {
-	return backlog.Errorf(backlog.ErrUnsupported, "namespace %q must look like tenant/namespace", backlog.Quote(name))
-}
-
-func nonPersistent(name string) error {
-	return backlog.Errorf(backlog.ErrUnsupported, "%s keeps no backlog to scale on: use a persistent:// topic",
 		backlog.Quote(name))
 }
 
@@ -226,9 +217,8 @@ func describeAnswer(a address, u *url.URL, err error) *backlog.ReasonError {
 
 // transportFault is the fault for a request without a complete answer; limit is its time limit, 0 to omit it.
 func transportFault(a address, u *url.URL, err error, limit time.Duration) error {
-	f := backlog.Errorf(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.subject, transportCause(err, limit))
-	f.Cause = err
-	return f
+	return backlog.Errorf(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.subject, transportCause(err, limit)).
+		Because(err)
 }
 
 // certificateRefused is the fault for a handshake that the broker ended.
@@ -245,10 +235,8 @@ func certificateRefused(u *url.URL, err error, shown *auth.Transport) error {
 // openFault is the fault of a request to a host with an open breaker, whether or not it was sent. All of them have the
 // same text, which does not change every second, since it is part of conditions.
 func openFault(a address, u *url.URL, open *openState, cause error) error {
-	f := backlog.Errorf(open.reason, "%s for %s: %s, since %s: one request at a time tries it again, at least every %s",
-		u.Host, a.subject, open.cause, open.since.UTC().Format(time.RFC3339), maxProbe)
-	f.Cause = cause
-	return f
+	return backlog.Errorf(open.reason, "%s for %s: %s, since %s: one request at a time tries it again, at least every %s",
+		u.Host, a.subject, open.cause, open.since.UTC().Format(time.RFC3339), maxProbe).Because(cause)
 }
 
 // noTurnFault is the fault of a request without time left to wait for its turn.
@@ -256,11 +244,10 @@ func noTurnFault(a address, u *url.URL, l *limiter, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return transportFault(a, u, err, 0)
 	}
-	f := backlog.Errorf(backlog.ErrUnavailable,
+	return backlog.Errorf(backlog.ErrUnavailable,
 		"%s for %s: not sent, its %d connections or %d requests per second were used up until the time was over: "+
-			"raise these limits if the broker can bear it, or poll less often", u.Host, a.subject, l.conns, l.perSecond)
-	f.Cause = errHeldBack
-	return f
+			"raise these limits if the broker can bear it, or poll less often", u.Host, a.subject, l.conns, l.perSecond).
+		Because(errHeldBack)
 }
 
 // noMemoryFault is the fault of a large answer without time left to wait until others are decoded.
@@ -268,11 +255,9 @@ func noMemoryFault(a address, u *url.URL, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return transportFault(a, u, err, 0)
 	}
-	f := backlog.Errorf(backlog.ErrUnavailable,
+	return backlog.Errorf(backlog.ErrUnavailable,
 		"%s for %s: its answer is large, and %d others were being read until the time was over: retried soon",
-		u.Host, a.subject, largeAnswers)
-	f.Cause = errHeldBack
-	return f
+		u.Host, a.subject, largeAnswers).Because(errHeldBack)
 }
 
 // errNoChange marks the refusal of a change without effect.
@@ -339,7 +324,3 @@ func tlsAlert(err error) string {
 	}
 	return ""
 }
-
-// refusesCertificate reports whether the other side ended a handshake because of our certificate, or the lack of one:
-// the texts of these alerts contain "certificate" (RFC 8446 §6.2).
-func refusesCertificate(err error) bool { return strings.Contains(tlsAlert(err), "certificate") }

@@ -129,11 +129,11 @@ func FuzzDecodeTopics(f *testing.F) {
 	f.Add([]byte(`["persistent://public/default/a","persistent://public/default/b-partition-0","persistent://public/default/__change_events"]`))
 	addFixtures(f, "*.json")
 	f.Fuzz(func(t *testing.T, content []byte) {
-		found := newListing("public/default", func(name string) {
+		// Names before an error count too.
+		_ = decodeTopics(bytes.NewReader(content), "public/default", func(name string) {
 			require.True(t, strings.HasPrefix(name, "persistent://public/default/"))
 			require.False(t, backlog.SystemTopic(name))
 		})
-		_ = found.decode(bytes.NewReader(content)) // names before an error count too
 	})
 }
 

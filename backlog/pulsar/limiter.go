@@ -149,6 +149,6 @@ func (t limiterTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		closed()
 		return nil, err
 	}
-	resp.Body = &closingBody{ReadCloser: resp.Body, closed: closed}
+	resp.Body = &closingBody{ReadCloser: resp.Body, closed: sync.OnceFunc(closed)}
 	return resp, nil
 }

@@ -46,7 +46,8 @@ func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Reques
 			return backlog.Errorf(backlog.ErrHostNotAllowed, "%s redirects %s to %s, which %s",
 				from.Host, e.address.subject, backlog.Quote(to.Host), e.barred(e.address.cluster, to))
 		case direct:
-			return moved(e.address, from)
+			return backlog.Errorf(backlog.ErrUnavailable, "%s does not own %s any more: retried soon", from.Host,
+				e.address.subject).Because(errMoved)
 		case len(via) > maxRedirects:
 			return backlog.Errorf(backlog.ErrUnavailable,
 				"%s was redirected %d times, last by %s: do the brokers agree on its owner?",
@@ -86,12 +87,6 @@ func (e *exchange) owned() ownedTopic {
 
 // errMoved marks a redirect from the broker that was the known owner of the topic.
 var errMoved = errors.New("moved")
-
-func moved(a address, u *url.URL) error {
-	f := backlog.Errorf(backlog.ErrUnavailable, "%s does not own %s any more: retried soon", u.Host, a.subject)
-	f.Cause = errMoved
-	return f
-}
 
 // tryOwner sends the call to the topic's owner if it is known, which saves the broker of the admin URL half the
 // requests. Otherwise, and if that broker is no longer the owner, it sends the call to the admin URL.

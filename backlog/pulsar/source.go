@@ -259,43 +259,34 @@ func (s *Source) List(ctx context.Context, namespace backlog.Namespace, add func
 	if err != nil {
 		return err
 	}
-	found := newListing(namespace.Name, add)
+	decode := func(r io.Reader) error { return decodeTopics(r, namespace.Name, add) }
 	for _, call := range []callName{callTopics, callPartitionedTopics} {
-		if err := s.client.get(ctx, a, call, "includeSystemTopic=false", found.decode); err != nil {
+		if err := s.client.get(ctx, a, call, "includeSystemTopic=false", decode); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-type listing struct {
-	prefix []byte
-	add    func(topic string)
-}
-
-func newListing(namespace string, add func(topic string)) listing {
-	return listing{prefix: []byte("persistent://" + namespace + "/"), add: add}
-}
-
-// decode reads a list of names. It may be called several times.
-func (l listing) decode(r io.Reader) error {
-	s := newScanner(r)
+// decodeTopics reads a list of names.
+func decodeTopics(r io.Reader, namespace string, add func(topic string)) error {
+	s, prefix := newScanner(r), []byte("persistent://"+namespace+"/")
 	var last []byte // the partitions of a topic are often in a row
 	err := s.array(func() error {
 		text, err := s.textOrNull("a topic")
 		if err != nil {
 			return err
 		}
-		if !bytes.HasPrefix(text, l.prefix) {
+		if !bytes.HasPrefix(text, prefix) {
 			return nil // non-persistent, or of an unknown domain
 		}
 		text = text[:baseLength(text)]
-		if len(text) <= len(l.prefix) || bytes.Equal(text, last) {
+		if len(text) <= len(prefix) || bytes.Equal(text, last) {
 			return nil
 		}
 		last = append(last[:0], text...)
 		if name := validText(text); !backlog.SystemTopic(name) {
-			l.add(name)
+			add(name)
 		}
 		return nil
 	})
@@ -307,18 +298,15 @@ func (l listing) decode(r io.Reader) error {
 //
 // Source: org.apache.pulsar.common.naming.TopicName.getPartitionedTopicName.
 func baseLength(name []byte) int {
-	index := len(name)
-	for index > 0 && name[index-1] >= '0' && name[index-1] <= '9' {
-		index--
-	}
-	digits, base := len(name)-index, index-len(backlog.PartitionSuffix)
-	if digits == 0 || digits > 9 || (digits > 1 && name[index] == '0') || base < 0 {
+	base := bytes.LastIndex(name, []byte(backlog.PartitionSuffix))
+	if base < 0 {
 		return len(name)
 	}
-	for i := range len(backlog.PartitionSuffix) {
-		if name[base+i] != backlog.PartitionSuffix[i] {
-			return len(name)
-		}
+	digits := name[base+len(backlog.PartitionSuffix):]
+	noDigit := func(r rune) bool { return r < '0' || r > '9' }
+	if len(digits) == 0 || len(digits) > 9 || (len(digits) > 1 && digits[0] == '0') ||
+		bytes.ContainsFunc(digits, noDigit) {
+		return len(name)
 	}
 	return base
 }

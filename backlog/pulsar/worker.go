@@ -139,7 +139,9 @@ func componentAddress(c function.Component) (address, error) {
 	base, err := parseBase(c.Address())
 	switch {
 	case err != nil && c.WorkerURL != "":
-		return address{}, badWorkerURL()
+		return address{}, backlog.Errorf(backlog.ErrUnsupported,
+			"the URL of the function worker must look like http://pulsar-functions-worker.pulsar:6750, "+
+				"with no path and no credentials")
 	case err != nil:
 		return address{}, err
 	}
@@ -165,19 +167,10 @@ func checkNames(c function.Component) error {
 	forbidden := func(r rune) bool { return r < ' ' || r == 0x7f || r == '/' || r == '\\' }
 	if !backlog.IsEntityName(c.Tenant) || !backlog.IsEntityName(c.Namespace) || c.Name == "" || isStep(c.Name) ||
 		strings.ContainsFunc(c.Name, forbidden) {
-		return badComponentName(c)
+		return backlog.Errorf(backlog.ErrUnsupported, "%q must look like tenant/namespace/name",
+			backlog.Quote(c.FullName()))
 	}
 	return nil
-}
-
-func badWorkerURL() error {
-	return backlog.Errorf(backlog.ErrUnsupported,
-		"the URL of the function worker must look like http://pulsar-functions-worker.pulsar:6750, "+
-			"with no path and no credentials")
-}
-
-func badComponentName(c function.Component) error {
-	return backlog.Errorf(backlog.ErrUnsupported, "%q must look like tenant/namespace/name", backlog.Quote(c.FullName()))
 }
 
 func decodeConfig(r io.Reader, component function.Component) (f function.Function, parallelism int, err error) {

@@ -364,7 +364,6 @@ func (i *issuer) malformed(what string) error {
 }
 
 func (i *issuer) unreachable(cause error) error {
-	f := backlog.Errorf(backlog.ErrUnreachable, "OAuth2 issuer %s: %s", i.Issuer, i.config.Explain(cause))
-	f.Cause = cause
-	return f
+	return backlog.Errorf(backlog.ErrUnreachable, "OAuth2 issuer %s: %s", i.Issuer, i.config.Explain(cause)).
+		Because(cause)
 }

@@ -303,7 +303,6 @@ func (c *connection) remove(id uint64) {
 }
 
 func (c *connection) unreachable(err error) error {
-	f := backlog.Errorf(backlog.ErrUnreachable, "%s: %s", c.broker.Host, backlog.ConnectionCause(err, c.timeout))
-	f.Cause = err
-	return f
+	return backlog.Errorf(backlog.ErrUnreachable, "%s: %s", c.broker.Host, backlog.ConnectionCause(err, c.timeout)).
+		Because(err)
 }
