@@ -12,7 +12,6 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -35,22 +34,16 @@ func isJSON(resp *http.Response) bool {
 	return err == nil && kind == "application/json"
 }
 
-// maxAge bounds the age that a cache reports: an older answer is stale in any case.
+// maxAge bounds the age that a cache in between reports (RFC 9111, 5.1): an older answer is stale in any case.
 const maxAge = time.Hour
 
-// ageOf is how long ago a cache in between got the answer from the broker; 0 if none reports it.
-//
-// Source: RFC 9111, 5.1.
-func ageOf(resp *http.Response) time.Duration {
-	seconds, err := strconv.ParseInt(strings.TrimSpace(resp.Header.Get("Age")), 10, 64)
-	switch {
-	case errors.Is(err, strconv.ErrRange) && seconds > 0, seconds > int64(maxAge/time.Second):
-		return maxAge
-	case err != nil, seconds < 0:
+// seconds reads a header with a number of seconds, at most that long; 0 if it has none.
+func seconds(text string, most time.Duration) time.Duration {
+	number, err := strconv.ParseInt(text, 10, 64)
+	if errors.Is(err, strconv.ErrSyntax) {
 		return 0
-	default:
-		return time.Duration(seconds) * time.Second
 	}
+	return time.Duration(max(0, min(number, int64(most/time.Second)))) * time.Second
 }
 
 // readError reads Pulsar's reason, and removes the credentials in case a server in between echoes them.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync"
 	"time"
 
@@ -35,8 +34,6 @@ const (
 //
 // github.com/sony/gobreaker probes at a fixed interval, which neither grows nor respects Retry-After.
 type breaker struct {
-	now func() time.Time
-
 	mu sync.Mutex
 	// hosts and their content are guarded by mu.
 	hosts perHost[health]
@@ -61,7 +58,7 @@ func (e *openError) Error() string { return "the circuit breaker is open: " + e.
 func (e *openError) Unwrap() error { return errHeldBack }
 
 func newBreaker() *breaker {
-	return &breaker{now: time.Now, hosts: newPerHost(func() health { return health{} })}
+	return &breaker{hosts: newPerHost(func() health { return health{} })}
 }
 
 // permit allows one request; its outcome has to be reported.
@@ -76,7 +73,7 @@ type permit struct {
 func (b *breaker) allow(u *url.URL) (*permit, *openState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.now()
+	now := time.Now()
 	p := &permit{breaker: b, host: b.hosts.of(u, now)}
 	if p.host == nil {
 		return p, nil
@@ -124,7 +121,7 @@ func (p *permit) report(o outcome) *openState {
 	if p.probe {
 		p.host.state.probing = false
 	}
-	return p.host.state.count(o, p.probe, p.breaker.now())
+	return p.host.state.count(o, p.probe, time.Now())
 }
 
 func (h *health) count(o outcome, probe bool, now time.Time) *openState {
@@ -156,7 +153,7 @@ func (h *health) count(o outcome, probe bool, now time.Time) *openState {
 func (b *breaker) openHosts() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	open, now := 0, b.now()
+	open, now := 0, time.Now()
 	for _, h := range b.hosts.states {
 		if h.state.open != nil && now.Sub(h.used) < hostForgotten {
 			open++
@@ -173,10 +170,6 @@ type breakerTransport struct {
 
 func (t breakerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	a := attemptOf(req.Context())
-	if a == nil {
-		a = &attempt{}
-		req = req.WithContext(withAttempt(req.Context(), a))
-	}
 	a.hop = hop{url: req.URL}
 	permit, open := t.breaker.allow(req.URL)
 	if open == nil && permit.probe {
@@ -286,7 +279,7 @@ func withAttempt(ctx context.Context, a *attempt) context.Context {
 	return context.WithValue(ctx, attemptKey{}, a)
 }
 
-// attemptOf returns the attempt; nil for a request without one.
+// attemptOf returns the attempt, which every request has.
 func attemptOf(ctx context.Context) *attempt {
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
 	return a
@@ -294,9 +287,7 @@ func attemptOf(ctx context.Context) *attempt {
 
 func (h *hop) record(resp *http.Response) {
 	h.status = resp.StatusCode
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		h.retryAfter = min(time.Duration(min(seconds, 3600))*time.Second, maxProbe)
-	}
+	h.retryAfter = seconds(resp.Header.Get("Retry-After"), maxProbe)
 }
 
 func (h *hop) retryable() bool {

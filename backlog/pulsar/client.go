@@ -238,7 +238,7 @@ func (e *exchange) readAnswer(a *attempt, resp *http.Response) error {
 	if !isJSON(resp) {
 		return answerFault(e.address, u, errors.New("it sent content type "+resp.Header.Get("Content-Type")))
 	}
-	e.age = ageOf(resp)
+	e.age = seconds(resp.Header.Get("Age"), maxAge)
 	body := &backlog.Body{ReadCloser: resp.Body}
 	counted := &answer{
 		Reader: http.MaxBytesReader(nil, body, e.maxAnswerBytes), ctx: resp.Request.Context(), budget: e.budget,

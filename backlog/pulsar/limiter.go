@@ -99,12 +99,8 @@ func (l *limiter) done(host *hostState[hostLimit]) {
 func (h hostLimit) wait(ctx context.Context) error {
 	select {
 	case h.slots <- struct{}{}:
-	default:
-		select {
-		case h.slots <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	if err := h.pace.Wait(ctx); err != nil {
 		<-h.slots

@@ -152,7 +152,7 @@ func TestWaitingRequestsAreWithdrawnWhenTheBreakerOpens(t *testing.T) {
 		var group errgroup.Group
 		for range 5 {
 			group.Go(func() error {
-				resp, err := waiting.RoundTrip((&http.Request{URL: at}).WithContext(t.Context()))
+				resp, err := waiting.RoundTrip((&http.Request{URL: at}).WithContext(withAttempt(t.Context(), &attempt{})))
 				if err == nil {
 					return resp.Body.Close()
 				}

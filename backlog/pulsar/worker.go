@@ -37,8 +37,10 @@ const turnTimeout = workerTimeout / 3
 type Worker struct {
 	client *client
 	now    func() time.Time
-	// statuses bounds the requests for /status.
-	statuses *workerLimits
+	// turns allow one request for a status at a time to each worker.
+	turns *limiter
+	// hanging has the end of the pause of each worker that hangs, which gets none.
+	hanging *backlog.Cache[string, time.Time]
 	// last has the last answer of FetchInstances, until the next request.
 	last *backlog.Cache[function.Component, backlog.InstancesSample]
 }
@@ -50,9 +52,11 @@ const maxWorkloads = 10_000
 // requests the instances of a component at most once in every, and otherwise returns its last answer, which callers
 // drop because it is not newer.
 func (s *Source) Worker(every time.Duration) *Worker {
+	const unpaced = 1_000_000
 	return &Worker{
-		client: s.client, now: s.now, statuses: newWorkerLimits(s.now),
-		last: backlog.NewCache[function.Component, backlog.InstancesSample](every, maxWorkloads),
+		client: s.client, now: s.now, turns: newLimiter(1, unpaced, nil),
+		hanging: backlog.NewCache[string, time.Time](hangFor, maxHosts),
+		last:    backlog.NewCache[function.Component, backlog.InstancesSample](every, maxWorkloads),
 	}
 }
 
@@ -127,7 +131,7 @@ func (w *Worker) FetchInstances(
 // status requests /status, one at a time, and returns when it began.
 func (w *Worker) status(ctx context.Context, a address, decode decodeFunc) (at time.Time, err error) {
 	a.timeout = workerTimeout
-	err = w.statuses.do(ctx, a, func(ctx context.Context) error {
+	err = w.inTurn(ctx, a, func(ctx context.Context) error {
 		at = w.now()
 		return w.client.get(ctx, a, callComponentStatus, "", decode)
 	})
@@ -210,32 +214,17 @@ func describe(f function.Function, component function.Component, parallelism int
 // for minutes.
 const hangFor = time.Minute
 
-// workerLimits allow one request for a status at a time to each worker, and none to one that hangs.
-type workerLimits struct {
-	now     func() time.Time
-	limiter *limiter
-	// hanging has the end of the pause of each worker that hangs.
-	hanging *backlog.Cache[string, time.Time]
-}
-
-func newWorkerLimits(now func() time.Time) *workerLimits {
-	const unpaced = 1_000_000
-	return &workerLimits{
-		now: now, limiter: newLimiter(1, unpaced, nil), hanging: backlog.NewCache[string, time.Time](hangFor, maxHosts),
-	}
-}
-
-// do waits for the turn of a request up to turnTimeout. The request itself has workerTimeout, even if the turn comes
+// inTurn waits for the turn of a request up to turnTimeout. The request itself has workerTimeout, even if the turn comes
 // late: it blocks the worker as long, whether or not the answer is awaited. A context with less counts as no failure.
-func (l *workerLimits) do(ctx context.Context, a address, request func(context.Context) error) error {
+func (w *Worker) inTurn(ctx context.Context, a address, request func(context.Context) error) error {
 	turn, end := context.WithTimeout(ctx, turnTimeout)
 	defer end()
-	release, err := l.limiter.acquire(turn, a.base)
+	release, err := w.turns.acquire(turn, a.base)
 	if err != nil {
 		return transportFault(a, a.base, err, 0)
 	}
 	defer release()
-	if until, hangs := l.hanging.Get(a.base.Host, l.now()); hangs {
+	if until, hangs := w.hanging.Get(a.base.Host, w.now()); hangs {
 		return backlog.Errorf(backlog.ErrUnavailable,
 			"%s did not say in time how instances are, which it does not while it stops or deletes "+
 				"some: next request at %s", a.base.Host, until.UTC().Format(time.RFC3339))
@@ -243,8 +232,8 @@ func (l *workerLimits) do(ctx context.Context, a address, request func(context.C
 	timed, cancel := context.WithTimeout(ctx, workerTimeout)
 	defer cancel()
 	if err = request(timed); ctx.Err() == nil && backlog.TimedOut(err) {
-		now := l.now()
-		l.hanging.Put(a.base.Host, now.Add(hangFor), now)
+		now := w.now()
+		w.hanging.Put(a.base.Host, now.Add(hangFor), now)
 	}
 	return err
 }

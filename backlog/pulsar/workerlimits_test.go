@@ -40,12 +40,12 @@ func TestAWorkerThatHangsGetsNoRequestForAMinute(t *testing.T) {
 		time.AfterFunc(time.Second, stop)
 		_, err = worker.Status(stopped, component("sf"))
 		require.ErrorIs(t, err, context.Canceled)
-		require.Empty(t, worker.statuses.hanging.Values(), "the program ends")
+		require.Empty(t, worker.hanging.Values(), "the program ends")
 		short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		_, err = worker.Status(short, component("sf"))
 		require.ErrorIs(t, err, backlog.ErrUnreachable)
-		require.Empty(t, worker.statuses.hanging.Values(), "the worker may need longer")
+		require.Empty(t, worker.hanging.Values(), "the worker may need longer")
 
 		start := time.Now()
 		_, err = worker.Status(t.Context(), component("sf"))
@@ -76,7 +76,7 @@ func TestAWorkerThatHangsGetsNoRequestForAMinute(t *testing.T) {
 
 func TestAWorkerGetsOneRequestAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limits := newWorkerLimits(time.Now)
+		limits := (&Source{now: time.Now}).Worker(0)
 		here, err := componentAddress(function.Component{
 			Cluster: backlog.Cluster{AdminURL: "http://here:8080"}, Kind: function.KindSink, Tenant: "public",
 			Namespace: "default", Name: "sk",
@@ -91,7 +91,7 @@ func TestAWorkerGetsOneRequestAtATime(t *testing.T) {
 		for range 10 {
 			for _, a := range []address{here, there} {
 				go func() {
-					done <- limits.do(t.Context(), a, func(context.Context) error {
+					done <- limits.inTurn(t.Context(), a, func(context.Context) error {
 						mu.Lock()
 						running[a.base.Host]++
 						most[a.base.Host] = max(most[a.base.Host], running[a.base.Host])
@@ -114,11 +114,11 @@ func TestAWorkerGetsOneRequestAtATime(t *testing.T) {
 
 		waits := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		go func() {
-			done <- limits.do(t.Context(), here, func(context.Context) error { time.Sleep(8 * time.Second); return nil })
+			done <- limits.inTurn(t.Context(), here, func(context.Context) error { time.Sleep(8 * time.Second); return nil })
 		}()
 		synctest.Wait()
 		turn := time.Now().Add(8 * time.Second)
-		require.NoError(t, limits.do(t.Context(), here, func(ctx context.Context) error {
+		require.NoError(t, limits.inTurn(t.Context(), here, func(ctx context.Context) error {
 			deadline, _ := ctx.Deadline()
 			require.Equal(t, turn.Add(workerTimeout), deadline, "it got its turn late, and has its whole time")
 			return nil
@@ -127,21 +127,21 @@ func TestAWorkerGetsOneRequestAtATime(t *testing.T) {
 
 		held := make(chan struct{})
 		go func() {
-			done <- limits.do(t.Context(), here, func(context.Context) error { <-held; return nil })
+			done <- limits.inTurn(t.Context(), here, func(context.Context) error { <-held; return nil })
 		}()
 		synctest.Wait()
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err = limits.do(short, here, func(context.Context) error { panic("it is not its turn") })
+		err = limits.inTurn(short, here, func(context.Context) error { panic("it is not its turn") })
 		require.ErrorIs(t, err, backlog.ErrUnreachable)
 		close(held)
 		require.NoError(t, <-done)
-		require.NoError(t, limits.do(t.Context(), there, func(context.Context) error { return nil }))
+		require.NoError(t, limits.inTurn(t.Context(), there, func(context.Context) error { return nil }))
 		require.Empty(t, limits.hanging.Values(), "a wait without a turn is not the host's failure")
 
-		require.ErrorIs(t, limits.do(t.Context(), there, waits), context.DeadlineExceeded)
+		require.ErrorIs(t, limits.inTurn(t.Context(), there, waits), context.DeadlineExceeded)
 		require.Len(t, limits.hanging.Values(), 1)
-		require.Error(t, limits.do(t.Context(), here, func(context.Context) error {
+		require.Error(t, limits.inTurn(t.Context(), here, func(context.Context) error {
 			return statusFault(here, here.base, errorAnswer{status: http.StatusGatewayTimeout}, nil)
 		}))
 		require.Len(t, limits.hanging.Values(), 2, "a proxy gave the answer up")

@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
@@ -30,7 +28,7 @@ type Readers struct {
 	timeout time.Duration
 
 	// running are the goroutines of connections.
-	running     errgroup.Group
+	running     sync.WaitGroup
 	mu          sync.Mutex
 	connections map[Broker]*connection
 	subscribed  atomic.Int64
@@ -45,7 +43,7 @@ func New(dial Dial, timeout time.Duration) *Readers {
 func (r *Readers) Subscribed() int { return int(r.subscribed.Load()) }
 
 // Close waits for the connections. All calls of Read have ended.
-func (r *Readers) Close() { _ = r.running.Wait() } // they return no error
+func (r *Readers) Close() { r.running.Wait() }
 
 // Read subscribes to the topic, which may be a partition. It calls subscribed when it sees what is published from now
 // on, and returns after the first message, or when the broker ends the subscription; seen tells which. An error means
@@ -108,12 +106,11 @@ func (r *Readers) acquire(ctx context.Context, broker Broker) *connection {
 			opened: make(chan struct{}), ended: make(chan struct{}), events: map[uint64]chan command{},
 		}
 		r.connections[broker] = c
-		r.running.Go(func() error {
+		r.running.Go(func() {
 			c.run(ctx)
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.forget(c)
-			return nil
 		})
 	}
 	c.users++
