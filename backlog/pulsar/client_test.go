@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
 func pemOf(certificate *x509.Certificate) []byte {
@@ -34,6 +35,11 @@ func writeFile(t testing.TB, name, content string) (path string) {
 	path = filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
+}
+
+func ownToken(t testing.TB, token string) auth.Own {
+	t.Helper()
+	return auth.Own{TokenFile: writeFile(t, "token", token)}
 }
 
 func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
@@ -94,7 +100,7 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 			front.on("orders/partitions", answers(notPartitioned))
 			front.on("orders/stats", redirectsTo(tt.location))
 			source := newSource(t, Config{
-				TokenFile: writeFile(t, "token", "secret"), CAFile: authority, AllowedHosts: []string{secureHost},
+				Own: auth.Own{TokenFile: writeFile(t, "token", "secret"), CAFile: authority}, AllowedHosts: []string{secureHost},
 			}, front)
 			topic := front.topic("orders")
 			if tt.overTLS {
@@ -112,7 +118,7 @@ func TestNothingIsSentToAClusterThatIsNotAllowed(t *testing.T) {
 	elsewhere := newFakeBroker(t)
 	for name, allowed := range map[string][]string{"nothing is allowed": nil, "another port is allowed": {"127.0.0.1:1"}} {
 		t.Run(name, func(t *testing.T) {
-			source := newSource(t, Config{TokenFile: writeFile(t, "token", "secret"), AllowedHosts: allowed})
+			source := newSource(t, Config{Own: ownToken(t, "secret"), AllowedHosts: allowed})
 			_, err := source.Fetch(t.Context(), elsewhere.topic("orders"), backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 			require.EqualError(t, err,
@@ -131,16 +137,16 @@ func TestOwnCredentialsGoInClearTextOnlyIfAllowed(t *testing.T) {
 		access  string
 		refused bool
 	}{
-		"an entry without a scheme": {config: Config{TokenFile: writeFile(t, "token", "secret")}, refused: true},
-		"an entry with http":        {config: Config{TokenFile: writeFile(t, "token", "secret")}, scheme: "http://"},
+		"an entry without a scheme": {config: Config{Own: ownToken(t, "secret")}, refused: true},
+		"an entry with http":        {config: Config{Own: ownToken(t, "secret")}, scheme: "http://"},
 		"credentials that the policy names": {
-			config: Config{TokenFile: writeFile(t, "token", "secret"), Credentials: named}, access: "ns/secret",
+			config: Config{Own: ownToken(t, "secret"), Credentials: named}, access: "ns/secret",
 		},
 		"a program without credentials": {},
 		"a plugin instead of a token": {
-			config: Config{AuthPlugin: "basic", AuthParamsFile: writeFile(t, "params", "a:b")}, refused: true,
+			config: Config{Own: auth.Own{Plugin: "basic", ParamsFile: writeFile(t, "params", "a:b")}}, refused: true,
 		},
-		"a token in a file, before the file is opened": {config: Config{TokenFile: "absent"}, refused: true},
+		"a token in a file, before the file is opened": {config: Config{Own: auth.Own{TokenFile: "absent"}}, refused: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +172,7 @@ func TestOwnCredentialsGoInClearTextOnlyIfAllowed(t *testing.T) {
 			require.ErrorIs(t, direct, backlog.ErrHostNotAllowed)
 			require.EqualError(t, direct, "host not allowed: "+want)
 			require.Empty(t, broker.requested())
-			if tt.config.TokenFile == "" {
+			if tt.config.Own.TokenFile == "" {
 				require.EqualError(t, fetch(front, tt.config), "host not allowed: "+front.host()+
 					" redirects persistent://public/default/orders to "+strings.Replace(want, " gets", ", which gets", 1))
 				require.Empty(t, broker.requested())
@@ -187,7 +193,7 @@ func TestAnAddressThatLooksLikeAnAllowedNameIsSentNothing(t *testing.T) {
 	for layer, percent := 0, "%25"; layer < 6; layer, percent = layer+1, percent+"25" {
 		t.Run(percent, func(t *testing.T) {
 			source := newSource(t, Config{
-				TokenFile: writeFile(t, "token", "secret"), AllowedHosts: []string{"*.pulsar.svc"},
+				Own: ownToken(t, "secret"), AllowedHosts: []string{"*.pulsar.svc"},
 			}, front)
 			disguised := "http://[::ffff:127.0.0.1" + percent + ".pulsar.svc]:" + port
 			_, err := source.Fetch(t.Context(), backlog.Topic{

@@ -56,18 +56,12 @@ type Config struct {
 	// MaxRequestsPerSecondPerHost bounds the requests to one broker, with a burst of one second; 1 to 100000, default
 	// 1000.
 	MaxRequestsPerSecondPerHost int
-	// TokenFile is a file with the token; at most one of TokenFile and AuthPlugin is set. It is read for every call, so a
-	// rotated token is used at once.
-	TokenFile string
-	// AuthPlugin is authPlugin of Pulsar's client.conf: token, tls, basic, oauth2 or their class names, and AuthParamsFile
-	// a file with authParams. It and the files that it names are read for every call.
-	AuthPlugin, AuthParamsFile string
-	// CAFile has the PEM certificates of the brokers' CA; default: the system's. It is read when it changes.
-	CAFile string
+	// Own are the program's own credentials.
+	Own auth.Own
 	// Credentials returns the credentials that a backlog.Cluster names by Access; nil if no cluster names any.
 	Credentials auth.Source
 	// AllowedIssuers are the URLs of the OAuth2 issuers that named credentials may get tokens from. The issuer of
-	// AuthParamsFile is always allowed.
+	// Own is always allowed.
 	AllowedIssuers []string
 
 	// dial opens connections; nil for the network's.
@@ -97,7 +91,7 @@ func New(config Config) (*Source, error) {
 	return &Source{
 		client: &client{
 			hosts:          hosts,
-			authenticates:  config.TokenFile != "" || config.AuthPlugin != "",
+			authenticates:  config.Own.TokenFile != "" || config.Own.Plugin != "",
 			credentials:    credentials,
 			chain:          c, // shared by all credentials
 			owners:         backlog.NewCache[ownedTopic, *url.URL](ownersTTL, maxOwners),
@@ -120,9 +114,7 @@ func New(config Config) (*Source, error) {
 
 func (c *Config) auth(chain chain, m *metrics) auth.Config {
 	return auth.Config{
-		Own: auth.Own{
-			TokenFile: c.TokenFile, CAFile: c.CAFile, Plugin: c.AuthPlugin, ParamsFile: c.AuthParamsFile,
-		},
+		Own:            c.Own,
 		Named:          c.Credentials,
 		AllowedIssuers: c.AllowedIssuers,
 		Transport:      func(tlsConfig *tls.Config) *http.Transport { return newTransport(tlsConfig, *c) },
@@ -156,9 +148,9 @@ func (c *Config) check() error {
 		return fmt.Errorf("maxConnsPerHost is %d: it must be from 1 to 1024", c.MaxConnsPerHost)
 	case c.MaxRequestsPerSecondPerHost < 1 || c.MaxRequestsPerSecondPerHost > 100_000:
 		return fmt.Errorf("maxRequestsPerSecondPerHost is %d: it must be from 1 to 100000", c.MaxRequestsPerSecondPerHost)
-	case c.AuthPlugin != "" && c.TokenFile != "":
-		return fmt.Errorf("authPlugin %q is set together with tokenFile: only one may be", c.AuthPlugin)
-	case c.AuthPlugin == "" && c.AuthParamsFile != "":
+	case c.Own.Plugin != "" && c.Own.TokenFile != "":
+		return fmt.Errorf("authPlugin %q is set together with tokenFile: only one may be", c.Own.Plugin)
+	case c.Own.Plugin == "" && c.Own.ParamsFile != "":
 		return errors.New("authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2")
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
 func TestNewNamesWhatIsWrong(t *testing.T) {
@@ -42,23 +43,23 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 			"maxRequestsPerSecondPerHost is 100001: it must be from 1 to 100000",
 		},
 		"a token and a plugin": {
-			func(c *Config) { c.TokenFile, c.AuthPlugin = "/t", "basic" },
+			func(c *Config) { c.Own.TokenFile, c.Own.Plugin = "/t", "basic" },
 			`authPlugin "basic" is set together with tokenFile: only one may be`,
 		},
 		"parameters without a plugin": {
-			func(c *Config) { c.AuthParamsFile = "/p" },
+			func(c *Config) { c.Own.ParamsFile = "/p" },
 			"authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2",
 		},
 		"bad parameters": {
-			func(c *Config) { c.AuthPlugin, c.AuthParamsFile = "basic", bad },
+			func(c *Config) { c.Own.Plugin, c.Own.ParamsFile = "basic", bad },
 			"authParamsFile " + bad + `: parameters of the basic plugin: they must be {"userId": "...", "password": "..."} or user:password, with no ":" in the user`,
 		},
 		"a parameter file that is absent": {
-			func(c *Config) { c.AuthPlugin, c.AuthParamsFile = "basic", "/nope" },
+			func(c *Config) { c.Own.Plugin, c.Own.ParamsFile = "basic", "/nope" },
 			"authParamsFile /nope: no such file or directory",
 		},
 		"a parameter file without any": {
-			func(c *Config) { c.AuthPlugin, c.AuthParamsFile = "token", empty },
+			func(c *Config) { c.Own.Plugin, c.Own.ParamsFile = "token", empty },
 			"authParamsFile " + empty + ": parameters of the token plugin: token: it is empty",
 		},
 		"an issuer that is no URL": {
@@ -66,11 +67,11 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 			"allowedIssuers[1] must be a URL such as https://issuer/path, with no credentials and no query",
 		},
 		"a CA file without any": {
-			func(c *Config) { c.CAFile = empty },
+			func(c *Config) { c.Own.CAFile = empty },
 			`caFile "` + empty + `": it has no certificate: it must be PEM with at least one`,
 		},
 		"a CA file that is absent": {
-			func(c *Config) { c.CAFile = "/nope" },
+			func(c *Config) { c.Own.CAFile = "/nope" },
 			`caFile "/nope": no such file or directory`,
 		},
 		"every host": {
@@ -199,7 +200,7 @@ func TestARotatedTokenIsUsedAtOnce(t *testing.T) {
 	broker := newFakeBroker(t)
 	broker.on("orders/partitions", answers(notPartitioned))
 	broker.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`))
-	source := newSource(t, Config{TokenFile: file}, broker)
+	source := newSource(t, Config{Own: auth.Own{TokenFile: file}}, broker)
 	for _, token := range []string{"first", "secnd"} { // equal in length, and written within one tick of the clock
 		require.NoError(t, os.WriteFile(file, []byte(token+"\n"), 0o600))
 		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
@@ -225,7 +226,7 @@ func TestAnInvalidTokenFileSendsNothing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			broker := newFakeBroker(t)
-			_, err := newSource(t, Config{TokenFile: tt.file}, broker).Fetch(t.Context(), broker.topic("orders"),
+			_, err := newSource(t, Config{Own: auth.Own{TokenFile: tt.file}}, broker).Fetch(t.Context(), broker.topic("orders"),
 				backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 			require.EqualError(t, err,
@@ -238,7 +239,7 @@ func TestAnInvalidTokenFileSendsNothing(t *testing.T) {
 func TestAChangedFileOfParametersIsUsedAtOnce(t *testing.T) {
 	broker := newOrders(t)
 	file := writeFile(t, "params", "me:first\n")
-	source := newSource(t, Config{AuthPlugin: "basic", AuthParamsFile: file}, broker)
+	source := newSource(t, Config{Own: auth.Own{Plugin: "basic", ParamsFile: file}}, broker)
 	shows := func(password string) {
 		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
 		require.NoError(t, err)
@@ -262,7 +263,7 @@ func TestAChangedCAFileIsUsedAndABrokenOneIsNot(t *testing.T) {
 	secure := httptest.NewTLSServer(broker)
 	t.Cleanup(secure.Close)
 	file := writeFile(t, "ca.pem", newAuthority(t, "another authority").PEM())
-	source := newSource(t, Config{CAFile: file, AllowedHosts: []string{"127.0.0.1"}})
+	source := newSource(t, Config{Own: auth.Own{CAFile: file}, AllowedHosts: []string{"127.0.0.1"}})
 	fetch := func() error {
 		topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: secure.URL}, Name: "persistent://public/default/orders"}
 		_, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Slim})

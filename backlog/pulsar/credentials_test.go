@@ -84,15 +84,15 @@ func needs(authorization string, next http.HandlerFunc) http.HandlerFunc {
 
 func TestEachClusterIsShownItsOwnCredentials(t *testing.T) {
 	broker := newOrders(t)
-	own := writeFile(t, "token", "own")
-	source := newSource(t, Config{TokenFile: own, Credentials: &fakeCredentials{named: map[string]backlog.Credentials{
+	named := &fakeCredentials{named: map[string]backlog.Credentials{
 		"a/token": {Plugin: "token", Params: "token:of-a"},
 		"b/basic": {
 			Plugin: "org.apache.pulsar.client.impl.auth.AuthenticationBasic",
 			Params: `{"userId":"user","password":"pass"}`,
 		},
 		"c/none": {},
-	}}}, broker)
+	}}
+	source := newSource(t, Config{Own: ownToken(t, "own"), Credentials: named}, broker)
 	tests := map[string]struct{ access, authorization, method string }{
 		"the program's where none are named": {"", "Bearer own", "token"},
 		"a token":                            {"a/token", "Bearer of-a", "token"},
@@ -247,7 +247,7 @@ func TestUnknownNamesSendNothing(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			source := newSource(t, Config{TokenFile: writeFile(t, "token", "own"), Credentials: tt.source}, broker)
+			source := newSource(t, Config{Own: ownToken(t, "own"), Credentials: tt.source}, broker)
 			_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Request{Detail: backlog.Slim})
 			require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 			require.EqualError(t, err, "credentials refused: nothing was sent to "+broker.host()+": "+tt.text)
@@ -363,7 +363,7 @@ func TestABrokerThatRefusesATokenSaysThatItHasExpired(t *testing.T) {
 		jwt(`{"sub":"s3cret","exp":253402300799}`): "which has not expired: is it signed with another key?",
 	} {
 		file := writeFile(t, "token", token)
-		_, err := newSource(t, Config{TokenFile: file}, broker).Fetch(t.Context(), broker.topic("orders"),
+		_, err := newSource(t, Config{Own: auth.Own{TokenFile: file}}, broker).Fetch(t.Context(), broker.topic("orders"),
 			backlog.Request{Detail: backlog.Slim})
 		require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 		require.EqualError(t, err, "credentials refused: "+broker.host()+" does not accept the token, "+want)

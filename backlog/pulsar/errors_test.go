@@ -148,9 +148,9 @@ func TestAnswersBecomeReasons(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("orders/partitions", answers(notPartitioned))
 			broker.on("orders/stats", tt.answer)
-			config := Config{TokenFile: writeFile(t, "token", secret)}
+			config := Config{Own: ownToken(t, secret)}
 			if tt.anonymous {
-				config.TokenFile = ""
+				config.Own.TokenFile = ""
 			}
 			sample, err := newSource(t, config, broker).Fetch(t.Context(), broker.topic("orders"),
 				backlog.Request{Detail: backlog.Slim})

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
 // issuer issues token-1 with every request.
@@ -62,7 +63,7 @@ func TestTokensOfIssuersAreShownToBrokers(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	params := issuerParams(issuer.URL + "/realm")
 	source := newSource(t, Config{
-		Registerer: registry, AuthPlugin: "oauth2", AuthParamsFile: writeFile(t, "params", params),
+		Registerer: registry, Own: auth.Own{Plugin: "oauth2", ParamsFile: writeFile(t, "params", params)},
 	}, broker)
 	for range 2 {
 		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Request{Detail: backlog.Slim})

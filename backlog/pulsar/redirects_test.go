@@ -35,7 +35,7 @@ func newOwned(t *testing.T) *owned {
 		broker.on("orders/stats", answers(goodTopic))
 		broker.on("orders/internalStats", answers(`{"entriesAddedCounter":3}`))
 	}
-	o.source = o.way.source(Config{TokenFile: writeFile(t, "token", "secret"), Registerer: o.registry})
+	o.source = o.way.source(Config{Own: ownToken(t, "secret"), Registerer: o.registry})
 	return o
 }
 
@@ -96,7 +96,7 @@ func TestARedirectToAPodBehindTheServiceIsFollowed(t *testing.T) {
 				front.on("orders/stats", redirectsTo(owner.URL))
 				owner.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`))
 				source, err := New(Config{
-					AllowedHosts: []string{front.URL}, TokenFile: writeFile(t, "token", "secret"),
+					AllowedHosts: []string{front.URL}, Own: ownToken(t, "secret"),
 					Registerer: prometheus.NewRegistry(), dial: way.dial,
 				})
 				require.NoError(t, err)

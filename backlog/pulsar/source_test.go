@@ -215,7 +215,7 @@ func TestFetchesMayRunAtTheSameTime(t *testing.T) {
 		broker.on(name+"/partitions", answers(`{"partitions":2}`))
 		broker.on(name+"/partitioned-stats", answers(partitioned(name, 2, 0, 1)))
 	}
-	source := newSource(t, Config{MaxConnsPerHost: 3, TokenFile: writeFile(t, "token", "secret")}, broker)
+	source := newSource(t, Config{MaxConnsPerHost: 3, Own: ownToken(t, "secret")}, broker)
 	details := []backlog.Detail{backlog.Slim, backlog.Full}
 	var group errgroup.Group
 	for i := range 64 {

@@ -100,7 +100,7 @@ func TestWatchConnectsToAllowedBrokersOnly(t *testing.T) {
 			b.on(lookupOrders, answers(test.answer))
 			registry := prometheus.NewRegistry()
 			source, err := New(Config{
-				Registerer: registry, AllowedHosts: append(test.allowed, b.URL), TokenFile: writeFile(t, "token", "own"),
+				Registerer: registry, AllowedHosts: append(test.allowed, b.URL), Own: ownToken(t, "own"),
 			})
 			require.NoError(t, err)
 			t.Cleanup(source.Close)

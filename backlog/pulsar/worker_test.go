@@ -185,13 +185,13 @@ func TestTheWorkerThatOwnsAFunctionIsFollowedToAllowedHosts(t *testing.T) {
 	owner.on("/admin/v3/sinks/public/default/sk/status", answers(string(fixture(t, "4.0.8-sink-status.json"))))
 	workload := broker.component(function.KindSink, "sk")
 
-	token := writeFile(t, "token", "secret")
-	sample, err := newSource(t, Config{TokenFile: token}, broker, owner).Worker(0).FetchInstances(t.Context(), workload)
+	config := Config{Own: ownToken(t, "secret")}
+	sample, err := newSource(t, config, broker, owner).Worker(0).FetchInstances(t.Context(), workload)
 	require.NoError(t, err)
 	require.Len(t, sample.Instances, 2)
 	require.Equal(t, "Bearer secret", owner.request(0).Header.Get("Authorization"))
 
-	_, err = newSource(t, Config{TokenFile: token}, broker).Worker(0).FetchInstances(t.Context(), workload)
+	_, err = newSource(t, config, broker).Worker(0).FetchInstances(t.Context(), workload)
 	require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 	require.ErrorContains(t, err,
 		"redirects sink public/default/sk to "+owner.host()+", which is not an allowed Pulsar host")

@@ -57,7 +57,7 @@ func TestAChangeOfParallelismSendsThatAlone(t *testing.T) {
 			broker, sent := newFakeBroker(t), &changes{}
 			broker.on("/admin/v3/"+string(kind)+"s/public/default/sf", sent.then(noContent()))
 			registry := prometheus.NewRegistry()
-			worker := newSource(t, Config{Registerer: registry, TokenFile: writeFile(t, "token", "hunter2")}, broker).Worker(0)
+			worker := newSource(t, Config{Registerer: registry, Own: ownToken(t, "hunter2")}, broker).Worker(0)
 			require.NoError(t, worker.SetParallelism(t.Context(), broker.component(kind, "sf"), 5))
 			require.Equal(t, []changed{{http.MethodPut, part, "application/json", `{"parallelism":5}`}}, sent.seen)
 			require.Equal(t, "Bearer hunter2", broker.request(0).Header.Get("Authorization"))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
 
@@ -116,7 +117,7 @@ const missingConsume = `permission missing: BROKER says "Unauthorized to validat
 // testRotation lets a token expire while it is in use, as projected tokens and rotated Secrets do.
 func testRotation(t *testing.T, s *secured) {
 	// The first read of a broker is slow.
-	warm := s.reader(t, pulsar.Config{TokenFile: file(t, "token", s.token(t, "consume", time.Hour))})
+	warm := s.reader(t, pulsar.Config{Own: auth.Own{TokenFile: file(t, "token", s.token(t, "consume", time.Hour))}})
 	require.NoError(t, s.fetch(t, warm, s.AdminURL(), ""))
 	// The token must be used twice before it ends, which a busy machine may need more time for.
 	var tokenFile string
@@ -126,7 +127,7 @@ func testRotation(t *testing.T, s *secured) {
 		old := s.token(t, "consume", life)
 		tokenFile = file(t, "token", old)
 		named = newSecrets(map[string]backlog.Credentials{"secret": {Plugin: "token", Params: old}})
-		source = s.reader(t, pulsar.Config{TokenFile: tokenFile, Credentials: named})
+		source = s.reader(t, pulsar.Config{Own: auth.Own{TokenFile: tokenFile}, Credentials: named})
 		err := errors.Join(s.fetch(t, source, s.AdminURL(), ""), s.fetch(t, source, s.AdminURL(), "secret"))
 		if err == nil {
 			break
@@ -157,7 +158,7 @@ func testPasswords(t *testing.T, s *secured) {
 	})
 	t.Run("the program's own from a file does", func(t *testing.T) {
 		source := s.reader(t,
-			pulsar.Config{AuthPlugin: "basic", AuthParamsFile: file(t, "params", passwordRole+":"+password)})
+			pulsar.Config{Own: auth.Own{Plugin: "basic", ParamsFile: file(t, "params", passwordRole+":"+password)}})
 		require.NoError(t, s.fetch(t, source, s.AdminURL(), ""))
 	})
 }
@@ -210,8 +211,10 @@ func testCertificates(t *testing.T, s *secured) {
 		stranger, trusted := s.certificate(t, strangers, certificateRole), s.certificate(t, s.authority, certificateRole)
 		certFile, keyFile := file(t, "tls.crt", stranger.Certificate), file(t, "tls.key", stranger.Key)
 		source := s.reader(t, pulsar.Config{
-			AuthPlugin: "tls", CAFile: file(t, "ca.crt", s.authority.PEM()),
-			AuthParamsFile: file(t, "params", "tlsCertFile:"+certFile+",tlsKeyFile:"+keyFile),
+			Own: auth.Own{
+				Plugin: "tls", CAFile: file(t, "ca.crt", s.authority.PEM()),
+				ParamsFile: file(t, "params", "tlsCertFile:"+certFile+",tlsKeyFile:"+keyFile),
+			},
 		})
 		require.ErrorIs(t, s.fetch(t, source, s.https, ""), backlog.ErrUnauthenticated)
 		require.NoError(t, os.WriteFile(certFile, []byte(trusted.Certificate), 0o600))
@@ -278,7 +281,7 @@ func testRedirects(t *testing.T, s *secured) {
 	t.Cleanup(elsewhere.Close)
 	reader := func() *pulsar.Source { // a new one each time: it caches the owner of the topic
 		return s.reader(t, pulsar.Config{
-			TokenFile: file(t, "token", s.token(t, "consume", time.Hour)), AllowedHosts: []string{front.URL},
+			Own: auth.Own{TokenFile: file(t, "token", s.token(t, "consume", time.Hour))}, AllowedHosts: []string{front.URL},
 		})
 	}
 	to = s.AdminURL()

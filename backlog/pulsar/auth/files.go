@@ -126,13 +126,14 @@ func NewCAFile(path string) (*File[string], error) {
 	})
 }
 
-// Own are the program's own credentials. Files are read for every request.
+// Own are the program's own credentials. Files are read for every request, so a rotated token is used at once.
 type Own struct {
 	// TokenFile is a file with a token. At most one of TokenFile and Plugin is set.
 	TokenFile string
-	// Plugin is authPlugin of Pulsar's client.conf, and ParamsFile a file with its authParams.
+	// Plugin is authPlugin of Pulsar's client.conf: token, tls, basic, oauth2 or their class names, and ParamsFile a file
+	// with authParams.
 	Plugin, ParamsFile string
-	// CAFile has the PEM certificates of the brokers' CA; empty for the system's.
+	// CAFile has the PEM certificates of the brokers' CA; empty for the system's. It is read when it changes.
 	CAFile string
 }
 

@@ -57,9 +57,12 @@ func New(config Config) (*Parts, error) {
 	source, err := pulsar.New(pulsar.Config{
 		Registerer: config.Registerer, AllowedHosts: o.PulsarHosts(), RequestTimeout: o.PulsarTimeout,
 		MaxConnsPerHost: o.MaxRequestsPerCluster, MaxRequestsPerSecondPerHost: o.MaxRequestsPerSecond,
-		TokenFile: o.PulsarTokenFile, CAFile: o.PulsarCAFile,
-		AuthPlugin: o.PulsarAuthPlugin, AuthParamsFile: o.PulsarAuthParamsFile, AllowedIssuers: o.AllowedOAuth2Issuers,
-		Credentials: config.Credentials,
+		Own: auth.Own{
+			TokenFile: o.PulsarTokenFile, CAFile: o.PulsarCAFile,
+			Plugin: o.PulsarAuthPlugin, ParamsFile: o.PulsarAuthParamsFile,
+		},
+		AllowedIssuers: o.AllowedOAuth2Issuers,
+		Credentials:    config.Credentials,
 	})
 	if err != nil {
 		return nil, err
