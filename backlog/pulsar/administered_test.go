@@ -69,6 +69,19 @@ func TestAnAdministratorsCredentialsMayBeInFiles(t *testing.T) {
 	require.Len(t, broker.requested(), before)
 }
 
+func TestAnAdministratorsCredentialsMayCallTheirIssuer(t *testing.T) {
+	issuer, broker := newIssuer(t), newOrders(t)
+	source := newStrictSource(t, &fakeConnections{
+		fakeCredentials{named: map[string]backlog.Credentials{
+			"connection/oauth": {Plugin: "oauth2", Params: issuerParams(issuer.URL + "/realm")},
+		}},
+		map[string][]string{"connection/oauth": {broker.URL}},
+	})
+	_, err := source.Fetch(t.Context(), broker.named("orders", "connection/oauth"), backlog.Request{Detail: backlog.Slim})
+	require.NoError(t, err)
+	require.Len(t, issuer.forms(), 1)
+}
+
 func TestAnAdministratorsCredentialsAreForConfiguredURLs(t *testing.T) {
 	broker, other := newOrders(t), newOrders(t)
 	source := newStrictSource(t, &fakeConnections{

@@ -5,7 +5,6 @@ package pulsar
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -353,24 +352,4 @@ func TestAChangeOfCertificatesClosesTheOldConnections(t *testing.T) {
 	require.Equal(t, "Bearer new", broker.request(len(broker.requested())-1).Header.Get("Authorization"))
 	change(backlog.Credentials{Plugin: "token", Params: "new", SkipHostnameVerification: true})
 	require.NotEqual(t, first, fetch(), "a connection must not outlive the certificates that it was made under")
-}
-
-func TestABrokerThatRefusesATokenSaysThatItHasExpired(t *testing.T) {
-	broker := newFakeBroker(t)
-	broker.on("orders/partitions", replays(t, "4.0.8-401-no-token.txt"))
-	for token, want := range map[string]string{
-		jwt(`{"sub":"s3cret","exp":86400}`):        "which expired at 1970-01-02T00:00:00Z: put a new one in its place",
-		jwt(`{"sub":"s3cret","exp":253402300799}`): "which has not expired: is it signed with another key?",
-	} {
-		file := writeFile(t, "token", token)
-		_, err := newSource(t, Config{Own: auth.Own{TokenFile: file}}, broker).Fetch(t.Context(), broker.topic("orders"),
-			backlog.Request{Detail: backlog.Slim})
-		require.ErrorIs(t, err, backlog.ErrUnauthenticated)
-		require.EqualError(t, err, "credentials refused: "+broker.host()+" does not accept the token, "+want)
-	}
-}
-
-// jwt has the claims and an invalid signature.
-func jwt(claims string) string {
-	return "eyJhbGciOiJIUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"
 }

@@ -4,6 +4,8 @@
 package pulsar
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -23,6 +25,7 @@ func TestAnswersBecomeReasons(t *testing.T) {
 	tests := map[string]struct {
 		answer    http.HandlerFunc
 		anonymous bool
+		token     string // in place of the secret
 		reason    error
 		// text has BROKER for the host of the broker.
 		text string
@@ -30,6 +33,12 @@ func TestAnswersBecomeReasons(t *testing.T) {
 		"401 in HTML with a token is a bad token": {
 			answer: replays(t, "4.0.8-401-no-token.txt"), reason: backlog.ErrUnauthenticated,
 			text: "credentials refused: BROKER does not accept the token: is it expired, or signed with another key?",
+		},
+		"401 in HTML with a token of the past says when it expired": {
+			answer: replays(t, "4.0.8-401-no-token.txt"), reason: backlog.ErrUnauthenticated,
+			token: "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"exp":86400}`)) + ".e30",
+			text: "credentials refused: BROKER does not accept the token, which expired at 1970-01-02T00:00:00Z: " +
+				"put a new one in its place",
 		},
 		"401 in HTML without a token requires one": {
 			answer: replays(t, "4.0.8-401-no-token.txt"), anonymous: true, reason: backlog.ErrUnauthenticated,
@@ -148,7 +157,7 @@ func TestAnswersBecomeReasons(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("orders/partitions", answers(notPartitioned))
 			broker.on("orders/stats", tt.answer)
-			config := Config{Own: ownToken(t, secret)}
+			config := Config{Own: ownToken(t, cmp.Or(tt.token, secret))}
 			if tt.anonymous {
 				config.Own.TokenFile = ""
 			}
