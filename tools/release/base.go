@@ -81,7 +81,7 @@ func filesOf(tree fs.FS, below string) (files []file, err error) {
 	return files, err
 }
 
-// program is the file of the binary, with the licence beside it.
+// programFiles are the binary, and the licence beside it.
 func programFiles(b binary, licence string) ([]file, error) {
 	executable, err := os.ReadFile(b.path)
 	if err != nil {

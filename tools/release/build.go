@@ -5,12 +5,10 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"debug/buildinfo"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,65 +109,50 @@ func (b binary) committed() (time.Time, error) {
 	return committed.UTC(), nil
 }
 
-// buildAll builds the programs for each of their platforms below dir.
+// buildAll builds the programs for each of their platforms in dir.
 func (r release) buildAll(ctx context.Context, dir string, names []string) ([]binary, error) {
-	targets := map[platform][]string{}
+	var all []binary
 	for _, name := range names {
 		for _, p := range platforms(name) {
-			if r.only == "" || r.only == p.String() {
-				targets[p] = append(targets[p], name)
+			if r.only != "" && r.only != p.String() {
+				continue
 			}
+			built, err := r.build(ctx, dir, p, name)
+			if err != nil {
+				return nil, fmt.Errorf("building for %s: %w", p, err)
+			}
+			all = append(all, built)
 		}
 	}
-	if len(targets) == 0 {
+	if len(all) == 0 {
 		return nil, fmt.Errorf("platform %q is none that programs are built for: use one such as linux-amd64", r.only)
-	}
-	order := make([]platform, 0, len(targets))
-	for p := range targets {
-		order = append(order, p)
-	}
-	slices.SortFunc(order, func(a, b platform) int { return cmp.Compare(a.String(), b.String()) })
-	var all []binary
-	for _, p := range order {
-		built, err := r.build(ctx, filepath.Join(dir, p.String()), p, targets[p])
-		if err != nil {
-			return nil, fmt.Errorf("building for %s: %w", p, err)
-		}
-		all = append(all, built...)
 	}
 	return all, nil
 }
 
-func (r release) build(ctx context.Context, dir string, p platform, names []string) ([]binary, error) {
-	var built []binary
-	for _, name := range names {
-		b := binary{program: name, platform: p}
-		b.path = filepath.Join(dir, b.name())
-		// Debug information would be stripped: without it the compiled packages are those of the Makefile's builds.
-		args := []string{
-			"build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=true", "-tags=grpcnotrace", "-ldflags=-s -w",
-			"-o", b.path, "./cmd/" + name,
-		}
-		if _, err := r.goTool(ctx, p, args...); err != nil {
-			return nil, err
-		}
-		info, err := buildinfo.ReadFile(b.path)
-		if err != nil {
-			return nil, fmt.Errorf("reading what the toolchain recorded: %w", err)
-		}
-		b.info = info
-		if b.libraries, err = r.npmLibraries(ctx, name); err != nil {
-			return nil, err
-		}
-		if b.revision() == "" {
-			return nil, fmt.Errorf("%s names no commit: build in a git checkout, with git installed", name)
-		}
-		if err := r.checkVersion(b); err != nil { // now: to build all of them takes minutes
-			return nil, err
-		}
-		built = append(built, b)
+func (r release) build(ctx context.Context, dir string, p platform, name string) (binary, error) {
+	b := binary{program: name, platform: p}
+	b.path = filepath.Join(dir, b.name())
+	// Debug information would be stripped: without it the compiled packages are those of the Makefile's builds.
+	args := []string{
+		"build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=true", "-tags=grpcnotrace", "-ldflags=-s -w",
+		"-o", b.path, "./cmd/" + name,
 	}
-	return built, nil
+	if _, err := r.goTool(ctx, p, args...); err != nil {
+		return binary{}, err
+	}
+	info, err := buildinfo.ReadFile(b.path)
+	if err != nil {
+		return binary{}, fmt.Errorf("reading what the toolchain recorded: %w", err)
+	}
+	b.info = info
+	if b.libraries, err = r.npmLibraries(ctx, name); err != nil {
+		return binary{}, err
+	}
+	if b.revision() == "" {
+		return binary{}, fmt.Errorf("%s names no commit: build in a git checkout, with git installed", name)
+	}
+	return b, r.checkVersion(b) // now: to build all of them takes minutes
 }
 
 // goTool runs the pinned toolchain in the checkout. Of the environment it takes nothing that changes what is built.
@@ -184,20 +167,4 @@ func (r release) goTool(ctx context.Context, p platform, args ...string) (string
 		return "", errors.Join(fmt.Errorf("go %s: %w", strings.Join(args, " "), err), errors.New(problems.String()))
 	}
 	return strings.TrimSpace(out.String()), nil
-}
-
-// copyFile is for files that anyone may read.
-func copyFile(to, from string, mode os.FileMode) (err error) {
-	source, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, target.Close()) }()
-	_, err = io.Copy(target, source)
-	return err
 }

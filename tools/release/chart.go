@@ -118,7 +118,7 @@ func compressed(files []file) ([]byte, error) {
 	var out bytes.Buffer
 	writer := gzip.NewWriter(&out)
 	if _, err := writer.Write(packed); err != nil {
-		return nil, fmt.Errorf("compressing the chart: %w", err)
+		return nil, fmt.Errorf("compressing an archive: %w", err)
 	}
 	err = writer.Close() // before the bytes are looked at: it writes the last of them
 	return out.Bytes(), err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -40,12 +39,15 @@ type krewPlatform struct {
 	Bin    string `yaml:"bin"`
 }
 
-// krew returns the archives of the plugins by name, and their manifests, which name the release's own files.
+// plugin is the only program for kubectl.
+const plugin = "kubectl-pap"
+
+// krew returns the archives of the plugin by name, and its manifest, which names the release's own files.
 func (r release) krew(binaries []binary) (map[string][]byte, error) {
-	all, manifests := map[string][]byte{}, map[string]krewManifest{}
+	all := map[string][]byte{}
+	manifest := newKrewManifest(r.version, "https://"+binaries[0].info.Main.Path)
 	for _, b := range binaries {
-		name, isPlugin := strings.CutPrefix(b.program, "kubectl-")
-		if !isPlugin {
+		if b.program != plugin {
 			continue
 		}
 		files, err := programFiles(b, filepath.Join(r.root, "LICENSE"))
@@ -59,34 +61,30 @@ func (r release) krew(binaries []binary) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		archive := b.program + "-" + b.platform.String() + ".tar.gz"
+		archive := plugin + "-" + b.platform.String() + ".tar.gz"
 		all[archive] = packed
-		manifest, known := manifests[name]
-		if !known {
-			manifest = newKrewManifest(name, r.version, "https://"+b.info.Main.Path)
-		}
 		p := krewPlatform{
 			URI:    manifest.Spec.Homepage + "/releases/download/" + path.Join(r.version, archive),
 			SHA256: fmt.Sprintf("%x", sha256.Sum256(packed)), Bin: files[0].name,
 		}
 		p.Selector.MatchLabels = map[string]string{"os": b.platform.os, "arch": b.platform.arch}
 		manifest.Spec.Platforms = append(manifest.Spec.Platforms, p)
-		manifests[name] = manifest
 	}
-	for name, manifest := range manifests {
-		text, err := yaml.Marshal(manifest)
-		if err != nil {
-			return nil, fmt.Errorf("writing krew's manifest of %s: %w", name, err)
-		}
-		all[name+".krew.yaml"] = text
+	if len(manifest.Spec.Platforms) == 0 {
+		return all, nil
 	}
+	text, err := yaml.Marshal(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("writing krew's manifest of %s: %w", plugin, err)
+	}
+	all["pap.krew.yaml"] = text
 	return all, nil
 }
 
-func newKrewManifest(name, version, homepage string) krewManifest {
+func newKrewManifest(version, homepage string) krewManifest {
 	return krewManifest{
 		APIVersion: "krew.googlecontainertools.github.com/v1alpha2", Kind: "Plugin",
-		Metadata: map[string]string{"name": name},
+		Metadata: map[string]string{"name": "pap"},
 		Spec: krewSpec{
 			Version: version, Homepage: homepage, ShortDescription: "Autoscaling of Pulsar Functions",
 			Description: "Lists policies by how far messages are from their latency objective, explains decisions,\n" +

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
@@ -36,15 +36,11 @@ func (r release) checkRegistry() error {
 	return nil
 }
 
-// push copies the written images of programs to the registry, and says how the chart takes them. It takes digests by
-// program.
-func (r release) push(ctx context.Context, digests map[string]string) error {
+// writeValues says how the chart takes the pushed images. It takes digests by program.
+func (r release) writeValues(digests map[string]string) error {
 	var values strings.Builder
 	fmt.Fprintf(&values, "image:\n  registry: %q\n  digests:\n", r.registry)
 	for _, program := range slices.Sorted(maps.Keys(digests)) {
-		if err := r.pushImage(ctx, program); err != nil {
-			return err
-		}
 		fmt.Fprintf(&values, "    %s: %s\n", program, digests[program])
 	}
 	if err := r.write(imagesFile, []byte(values.String())); err != nil {
@@ -60,21 +56,8 @@ func (r release) push(ctx context.Context, digests map[string]string) error {
 	return err
 }
 
-func (r release) pushImage(ctx context.Context, program string) error {
-	outer, err := layout.ImageIndexFromPath(filepath.Join(r.dist, "images", program))
-	if err != nil {
-		return fmt.Errorf("reading the image of %s: %w", program, err)
-	}
-	manifest, err := outer.IndexManifest()
-	if err != nil {
-		return fmt.Errorf("reading the image of %s: %w", program, err)
-	}
-	written := manifest.Manifests[0] // a layout has one image
-	index, err := outer.ImageIndex(written.Digest)
-	if err != nil {
-		return fmt.Errorf("reading the image of %s: %w", program, err)
-	}
-	tag, err := name.NewTag(r.registry + "/" + program + ":" + tagOf(written.Annotations[versionAnnotation]))
+func (r release) pushImage(ctx context.Context, program, version string, index v1.ImageIndex) error {
+	tag, err := name.NewTag(r.registry + "/" + program + ":" + tagOf(version))
 	if err != nil {
 		return fmt.Errorf("naming the image of %s: %w", program, err)
 	}

@@ -58,7 +58,7 @@ func (r release) run(ctx context.Context) (err error) {
 	}
 	digests, err := r.writeImages(ctx, names, binaries)
 	if err == nil && r.pushed {
-		err = r.push(ctx, digests)
+		err = r.writeValues(digests)
 	}
 	if err != nil || r.version == "" {
 		return err
@@ -120,7 +120,7 @@ func (r release) checkVersion(b binary) error {
 }
 
 // writeImages writes an image of each program that runs in a cluster, and prints their digests. It returns those of
-// programs that the chart deploys.
+// programs that the chart deploys, which it also pushes if asked to.
 func (r release) writeImages(ctx context.Context, names []string, binaries []binary) (map[string]string, error) {
 	goroot, err := r.goTool(ctx, serverPlatforms()[0], "env", "GOROOT")
 	if err != nil {
@@ -134,44 +134,54 @@ func (r release) writeImages(ctx context.Context, names []string, binaries []bin
 	if err != nil {
 		return nil, err
 	}
-	byProgram := map[string][]binary{}
-	for _, b := range binaries {
-		if slices.Contains(serverPlatforms(), b.platform) {
-			byProgram[b.program] = append(byProgram[b.program], b)
-		}
-	}
 	digests := map[string]string{}
 	for _, name := range names {
-		digest, err := r.writeImage(byProgram[name], baseLayer)
+		elsewhere := func(b binary) bool { return b.program != name || !slices.Contains(serverPlatforms(), b.platform) }
+		built := slices.DeleteFunc(slices.Clone(binaries), elsewhere)
+		index, err := r.index(built, baseLayer)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := fmt.Fprintln(r.out, name, byProgram[name][0].version(), digest); err != nil {
+		digest, err := r.writeImage(name, built[0].version(), index)
+		if err != nil {
 			return nil, err
 		}
-		if !isPlugin(name) {
-			digests[name] = digest.String()
+		if isPlugin(name) {
+			continue
+		}
+		digests[name] = digest.String()
+		if !r.pushed {
+			continue
+		}
+		if err := r.pushImage(ctx, name, built[0].version(), index); err != nil {
+			return nil, err
 		}
 	}
 	return digests, nil
 }
 
-func (r release) writeImage(binaries []binary, baseLayer v1.Layer) (v1.Hash, error) {
-	index, err := r.index(binaries, baseLayer)
-	if err != nil {
-		return v1.Hash{}, err
-	}
-	dir := filepath.Join(r.dist, "images", binaries[0].program)
+func (r release) writeImage(program, version string, index v1.ImageIndex) (v1.Hash, error) {
+	dir := filepath.Join(r.dist, "images", program)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return v1.Hash{}, err
 	}
-	return writeLayout(dir, binaries[0].version(), index)
+	digest, err := writeLayout(dir, version, index)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	_, err = fmt.Fprintln(r.out, program, version, digest)
+	return digest, err
 }
 
 // writeFiles writes everything of a release but the images' layouts, and the checksums of all of it.
 func (r release) writeFiles(binaries []binary, documents map[string][]byte) error {
 	for _, b := range binaries {
-		if err := copyFile(filepath.Join(r.dist, b.name()), b.path, 0o755); err != nil {
+		program, err := os.ReadFile(b.path)
+		if err != nil {
+			return err
+		}
+		err = os.WriteFile(filepath.Join(r.dist, b.name()), program, 0o755) //nolint:gosec // G306: for everyone to run
+		if err != nil {
 			return err
 		}
 		bom, err := materials(b)
