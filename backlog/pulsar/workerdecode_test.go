@@ -174,6 +174,14 @@ func TestInvalidStatuses(t *testing.T) {
 			`{"numInstances":1,"instances":[` + instance(t, 0, `"numReceived":9007199254740993`) + `]}`,
 			"instance 0: the number of messages received is 9007199254740993, " + errTooLarge.Error(),
 		},
+		"a counter beyond 64 bits": {
+			`{"numInstances":1,"instances":[` + instance(t, 0, `"numReceived":9223372036854775808`) + `]}`,
+			"numReceived is 9223372036854775808, " + errTooLarge.Error(),
+		},
+		"a counter with a fraction": {
+			`{"numInstances":1,"instances":[` + instance(t, 0, `"numReceived":1.5`) + `]}`, "numReceived is a number",
+		},
+		"a list": {`[]`, "it is a list"},
 		"a sink's status": {
 			string(fixture(t, "4.0.8-sink-status.json")),
 			"instance 0: the number of messages received is missing",

@@ -11,7 +11,7 @@
 //	push.go      the images into a registry, and values of the chart that name them
 //	sbom.go      what a binary is made of: its modules
 //	npm.go       and the packages of npm that are embedded
-//	krew.go      archives of the plugins of kubectl, and manifests by which krew installs them
+//	krew.go      archives of the plugin of kubectl, and the manifest by which krew installs it
 //	artifacthub.go  and the scaler as a package of Artifact Hub
 //	notes.go     the section of the changelog
 //	release.go   all of it, with checksums
