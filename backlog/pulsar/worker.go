@@ -214,7 +214,7 @@ func describe(f function.Function, component function.Component, parallelism int
 // for minutes.
 const hangFor = time.Minute
 
-// inTurn waits for the turn of a request up to turnTimeout. The request itself has workerTimeout, even if the turn comes
+// inTurn waits for the turn of a request up to turnTimeout. The request itself has workerTimeout, even if the turn is
 // late: it blocks the worker as long, whether or not the answer is awaited. A context with less counts as no failure.
 func (w *Worker) inTurn(ctx context.Context, a address, request func(context.Context) error) error {
 	turn, end := context.WithTimeout(ctx, turnTimeout)
