@@ -18,6 +18,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -26,9 +27,8 @@ type applier struct {
 	client    client.Client
 	metrics   *controllerMetrics
 	suspender suspender
-	scalers   map[plan.Scaling]scaler
-	// seesScaledObjects reports whether KEDA's ScaledObjects can be read.
-	seesScaledObjects func() bool
+	targets   *target.Targets
+	worker    WorkerChanger
 }
 
 // apply carries out the actions and stops at the first failure.
@@ -71,8 +71,8 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	if actions.MayScale(o, applied) {
 		result.ScaleFailed = a.scale(ctx, o.Subject, *actions.Replicas)
 	}
-	if worker, ok := a.scalers[plan.ByWorker].(workerScaler); ok && result.ScaleFailed == nil {
-		result.ScaleFailed = worker.failed(o.Subject)
+	if result.ScaleFailed == nil {
+		result.ScaleFailed = a.updateFailed(o.Subject)
 	}
 	return result
 }

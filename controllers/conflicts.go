@@ -32,7 +32,7 @@ func (o observer) observeConflicts(ctx context.Context, s plan.Subject, found *p
 	p := s.Policy
 	ours := plan.AutoscalerName(p.Name)
 	var err error
-	if found.ScaledObject, err = ownScaledObject(ctx, o.targets.Reader, p); err != nil {
+	if found.ScaledObject, err = ownScaledObject(ctx, o.config.Targets.Reader, p); err != nil {
 		return err
 	}
 	paused := map[string]bool{}
@@ -51,14 +51,15 @@ func (o observer) observeConflicts(ctx context.Context, s plan.Subject, found *p
 	})
 	slices.Sort(found.OtherScaledObjects)
 	live := autoscalingv2.HorizontalPodAutoscaler{}
-	err = o.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live, client.UnsafeDisableDeepCopy)
+	err = o.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live,
+		client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading HorizontalPodAutoscaler %s: %w", ours, err)
 	}
 	if err == nil {
 		named(p, found, &live)
 	}
-	found.NameClash, err = nameClash(ctx, o.targets.Reader, p.Namespace, ours)
+	found.NameClash, err = nameClash(ctx, o.config.Targets.Reader, p.Namespace, ours)
 	return err
 }
 
@@ -77,7 +78,7 @@ func named(p *v1alpha1.AutoscalingPolicy, found *plan.Autoscalers, live *autosca
 func (o observer) observeScaledObjects(ctx context.Context, s plan.Subject, found *plan.Autoscalers, key string,
 	paused map[string]bool,
 ) error {
-	objects, err := o.targets.Reader.List(ctx, cluster.KindScaledObject, client.InNamespace(s.Policy.Namespace),
+	objects, err := o.config.Targets.Reader.List(ctx, cluster.KindScaledObject, client.InNamespace(s.Policy.Namespace),
 		client.MatchingFields{target.IndexScaleTarget: key})
 	if err != nil {
 		return err
@@ -132,7 +133,7 @@ func (o observer) observeAutoscalers(ctx context.Context, p *v1alpha1.Autoscalin
 	key string, paused map[string]bool,
 ) error {
 	var list autoscalingv2.HorizontalPodAutoscalerList
-	if err := o.client.List(ctx, &list, client.InNamespace(p.Namespace),
+	if err := o.config.Client.List(ctx, &list, client.InNamespace(p.Namespace),
 		client.MatchingFields{target.IndexScaleTarget: key}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
 	}
@@ -169,7 +170,7 @@ func (o observer) terminates(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 		return false, nil
 	}
 	var other v1alpha1.AutoscalingPolicy
-	err := o.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, &other)
+	err := o.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, &other)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading AutoscalingPolicy %s: %w", name, err)
 	}

@@ -23,11 +23,11 @@ func (o observer) measure(observed plan.Observed, pace backlog.Pace) plan.Measur
 	if subscription == nil {
 		return plan.Measured{}
 	}
-	measured := plan.Measured{PollInterval: o.pollInterval, Pods: o.podHealth(observed.Subject)}
+	measured := plan.Measured{PollInterval: o.config.PollInterval, Pods: o.podHealth(observed.Subject)}
 	if pace == backlog.AtRest {
-		measured.Rested = max(0, backlog.RestInterval-o.pollInterval)
+		measured.Rested = max(0, backlog.RestInterval-o.config.PollInterval)
 	}
-	reading, err := o.store.Read(*subscription, observed.Now)
+	reading, err := o.config.Store.Read(*subscription, observed.Now)
 	if err != nil {
 		measured.Unknown = err
 		return measured
@@ -36,7 +36,7 @@ func (o observer) measure(observed plan.Observed, pace backlog.Pace) plan.Measur
 	observed.Measured = measured
 	if plan.Input(observed).SubscriptionType() == backlog.Failover {
 		// Replicas of the other types share all partitions: no need to list the 1000 of a topic.
-		if partitions, err := o.store.Partitions(*subscription, observed.Now); err == nil {
+		if partitions, err := o.config.Store.Partitions(*subscription, observed.Now); err == nil {
 			measured.Partitions = partitions // an error: gone since it was read, the next reconcile reports why
 		}
 	}
@@ -64,14 +64,14 @@ func (o observer) observePods(subject plan.Subject) (*policy.Pods, error) {
 	var seen policy.Pods
 	var err error
 	switch {
-	case o.pods == nil || ref.Name == "": // a component of a function worker has no pods
+	case o.config.Pods == nil || ref.Name == "": // a component of a function worker has no pods
 		return nil, nil //nolint:nilnil // none is an answer
 	case subject.Target.PodSelector != "":
-		seen, err = o.pods.Selected(namespace, subject.Target.PodSelector)
+		seen, err = o.config.Pods.Selected(namespace, subject.Target.PodSelector)
 	case subject.Policy.Spec.Subscription != nil && !target.RunsInstances(ref):
 		return nil, nil //nolint:nilnil // it does not say which they are
 	default:
-		seen, err = o.pods.Health(backlog.Object{Kind: ref.Kind, Namespace: namespace, Name: ref.Name})
+		seen, err = o.config.Pods.Health(backlog.Object{Kind: ref.Kind, Namespace: namespace, Name: ref.Name})
 	}
 	return &seen, err
 }

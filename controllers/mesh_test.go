@@ -300,16 +300,16 @@ func TestThroughTheMeshOnlyADifferenceIsWritten(t *testing.T) {
 	delete(fixture.EntryAt(mesh, 0), "replicas")
 	p := fixture.ComponentPolicy()
 	env := newTestEnv(t, mesh, p)
-	scaler := throughMesh{env.client, env.reconciler.config.Targets.Reader}
-	require.NoError(t, scaler.scale(t.Context(), plan.Subject{Policy: p}, 3))
+	a := env.reconciler.applier
+	require.NoError(t, a.scaleEntry(t.Context(), plan.Subject{Policy: p}, 3))
 	require.Empty(t, env.writes)
 	p.Spec.ScaleTargetRef.Component.Name = "tag"
-	require.NoError(t, scaler.scale(t.Context(), plan.Subject{Policy: p}, 4), "of an entry that has none")
+	require.NoError(t, a.scaleEntry(t.Context(), plan.Subject{Policy: p}, 4), "of an entry that has none")
 	require.Equal(t, map[string]any{"tag": int64(4), "resize": int64(3)}, env.replicasInMesh())
 	p.Spec.ScaleTargetRef.Component.Name = "gone"
-	require.ErrorIs(t, scaler.scale(t.Context(), plan.Subject{Policy: p}, 4), errEntryGone)
+	require.ErrorIs(t, a.scaleEntry(t.Context(), plan.Subject{Policy: p}, 4), errEntryGone)
 	p.Spec.ScaleTargetRef.Name = "gone"
-	require.ErrorIs(t, scaler.scale(t.Context(), plan.Subject{Policy: p}, 4), errEntryGone)
+	require.ErrorIs(t, a.scaleEntry(t.Context(), plan.Subject{Policy: p}, 4), errEntryGone)
 }
 
 // autoscaledMesh has sources that Function Mesh's own autoscalers scale, and their children at 6; missing has none.

@@ -9,11 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/schedule"
@@ -21,15 +17,7 @@ import (
 
 // observer reads the input of a decision, all of it from caches.
 type observer struct {
-	client       client.Client
-	targets      *target.Targets
-	capabilities func() plan.Capabilities
-	store        *backlog.Store
-	// pods may be nil.
-	pods         Health
-	pollInterval time.Duration
-	// lease of the leader election.
-	lease types.NamespacedName
+	config reconcilerConfig
 	// latest returns the policy that this process wrote last, if that is newer than the one in the cache.
 	latest func(*v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy
 }
@@ -37,7 +25,7 @@ type observer struct {
 // observe reads everything from Kubernetes that a decision about the policy needs. The actuator is not chosen yet.
 func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, now time.Time) (plan.Observed, error) {
 	subject, err := o.observeSubject(ctx, p, now)
-	observed := plan.Observed{Subject: subject, Autoscalers: plan.Autoscalers{Capabilities: o.capabilities()}}
+	observed := plan.Observed{Subject: subject, Autoscalers: plan.Autoscalers{Capabilities: o.config.Capabilities()}}
 	if err != nil {
 		return observed, err
 	}
@@ -60,14 +48,14 @@ func (o observer) observeSubject(ctx context.Context, p *v1alpha1.AutoscalingPol
 	if subject.AllPaused, err = o.allPaused(ctx); err != nil {
 		return subject, err
 	}
-	subject.Target, err = o.targets.Finder.Find(ctx, p.Namespace, p.Spec)
+	subject.Target, err = o.config.Targets.Finder.Find(ctx, p.Namespace, p.Spec)
 	if errors.As(err, &subject.Unfit) {
 		return subject, nil
 	}
 	if err != nil {
 		return subject, fmt.Errorf("finding the target: %w", err)
 	}
-	if subject.Target, err = o.targets.Finder.Describe(ctx, p.Namespace, subject.Target); err != nil {
+	if subject.Target, err = o.config.Targets.Finder.Describe(ctx, p.Namespace, subject.Target); err != nil {
 		return subject, fmt.Errorf("describing the target: %w", err)
 	}
 	return subject, nil

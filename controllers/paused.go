@@ -28,18 +28,19 @@ const AnnotationPaused = v1alpha1.Group + "/paused"
 // allPaused is why all policies are paused; empty if they are not, or without a Lease.
 func (o observer) allPaused(ctx context.Context) (string, error) {
 	var lease coordinationv1.Lease
-	if o.lease.Name == "" {
+	key := o.config.Lease
+	if key.Name == "" {
 		return "", nil
 	}
-	if err := o.client.Get(ctx, o.lease, &lease, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("reading Lease %s: %w", o.lease, err)
+	if err := o.config.Client.Get(ctx, key, &lease, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("reading Lease %s: %w", key, err)
 	}
 	if !isSet(lease.Annotations, AnnotationPaused) {
 		return "", nil
 	}
 	why := backlog.Quote(cmp.Or(lease.Annotations[AnnotationPaused], "true"))
 	return fmt.Sprintf("all policies are paused (%s): the backlog is measured, and nothing is decided or changed. "+
-		"To resume: kubectl -n %s annotate lease %s %s-", why, o.lease.Namespace, o.lease.Name, AnnotationPaused), nil
+		"To resume: kubectl -n %s annotate lease %s %s-", why, key.Namespace, key.Name, AnnotationPaused), nil
 }
 
 // allPausedChanged admits the changes of the annotation on the Lease, which is renewed every few seconds.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -83,15 +82,11 @@ func newPolicyReconciler(config reconcilerConfig) (*PolicyReconciler, error) {
 
 		config: config, metrics: counters, memories: memories, interest: newInterest(config.Store),
 		pipelines: newPipelines(), laggards: laggards{lagged: map[types.NamespacedName]time.Time{}},
-		observer: observer{
-			client: config.Client, targets: config.Targets, capabilities: config.Capabilities, store: config.Store,
-			pods: config.Pods, pollInterval: config.PollInterval, latest: memories.latest, lease: config.Lease,
-		},
-		writers: newWriters(config.Live),
+		observer: observer{config: config, latest: memories.latest},
+		writers:  newWriters(config.Live),
 		applier: applier{
-			client: config.Client, metrics: counters, scalers: newScalers(config, counters),
-			suspender:         suspender{config.Client, config.Recorder, config.Targets.Reader},
-			seesScaledObjects: func() bool { return config.Targets.Reader.Installed(cluster.KindScaledObject) },
+			client: config.Client, metrics: counters, targets: config.Targets, worker: config.Worker,
+			suspender: suspender{config.Client, config.Recorder, config.Targets.Reader},
 		},
 		status: &statusWriter{client: config.Client, recorder: config.Recorder, metrics: counters},
 	}, nil

@@ -30,14 +30,14 @@ func (o observer) observePrecedence(ctx context.Context, p *v1alpha1.Autoscaling
 	if p.Spec.PulsarFunctionRef.Name == "" {
 		where = client.InNamespace(p.Namespace) // a function of a worker belongs to no namespace
 	}
-	if err := o.client.List(ctx, &list, where, client.MatchingFields{target.IndexScaleTarget: keys[0]},
+	if err := o.config.Client.List(ctx, &list, where, client.MatchingFields{target.IndexScaleTarget: keys[0]},
 		client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing policies: %w", err)
 	}
 	first := p
 	for i := range list.Items {
 		other := o.latest(&list.Items[i])
-		if !o.targets.SameWorker(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
+		if !o.config.Targets.SameWorker(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
 			continue
 		}
 		if restoresFirst(p, other) {

@@ -5,7 +5,6 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,35 +19,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// scaler writes a number of replicas to a target.
-type scaler interface {
-	// scale returns nil if the target has, or is about to have, the replicas, and errNotNow if it is not known yet, or if
-	// a later reconcile scales it.
-	scale(ctx context.Context, subject plan.Subject, replicas int32) error
-}
-
-// errNotNow means that the target must not be changed at the moment.
-var errNotNow = errors.New("not now")
-
-func newScalers(config reconcilerConfig, counters *controllerMetrics) map[plan.Scaling]scaler {
-	scalers := map[plan.Scaling]scaler{
-		plan.BySubresource: subresource{config.Client, config.Targets},
-		plan.ByMesh:        throughMesh{config.Client, config.Targets.Reader},
-	}
-	if config.Worker != nil {
-		scalers[plan.ByWorker] = workerScaler{worker: config.Worker, functions: config.Targets.Workers, metrics: counters}
-	}
-	return scalers
-}
-
+// scale writes a number of replicas to a target.
 func (a applier) scale(ctx context.Context, subject plan.Subject, replicas int32) error {
-	way := a.scalers[subject.Target.Scaling]
-	if way == nil {
-		return fmt.Errorf("scaling %s: its kind is unknown", plan.Name(subject.Policy.Spec))
-	}
-	err := way.scale(ctx, subject, replicas)
-	if errors.Is(err, errNotNow) {
-		return nil // a later reconcile scales; the decision shows the hold
+	var err error
+	switch subject.Target.Scaling {
+	case plan.ByWorker:
+		return a.updateWorker(ctx, subject, replicas) // counted once the worker has answered
+	case plan.ByMesh:
+		err = a.scaleEntry(ctx, subject, replicas)
+	default: // plan.BySubresource
+		err = a.patchScale(ctx, subject, replicas)
 	}
 	return a.metrics.scaled(ctx, subject, replicas, err)
 }
@@ -65,23 +45,18 @@ func (m *controllerMetrics) scaled(ctx context.Context, subject plan.Subject, re
 	return nil
 }
 
-type subresource struct {
-	client  client.Client
-	targets *target.Targets
-}
-
-func (s subresource) scale(ctx context.Context, subject plan.Subject, replicas int32) error {
+func (a applier) patchScale(ctx context.Context, subject plan.Subject, replicas int32) error {
 	ref := subject.Target.Ref
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	object.SetNamespace(subject.Policy.Namespace)
 	object.SetName(ref.Name)
-	s.targets.Finder.Rewritten(subject.Policy.Namespace, ref)
-	err := s.client.SubResource("scale").Patch(ctx, object, replicasPatch(replicas),
+	a.targets.Finder.Rewritten(subject.Policy.Namespace, ref)
+	err := a.client.SubResource("scale").Patch(ctx, object, replicasPatch(replicas),
 		client.FieldOwner(plan.FieldManager))
 	if apierrors.IsForbidden(err) {
 		kind := object.GroupVersionKind()
-		if mapping, unmapped := s.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); unmapped == nil {
+		if mapping, unmapped := a.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); unmapped == nil {
 			return fmt.Errorf("%w: %s", err, target.GrantScale(mapping.Resource.GroupResource()))
 		}
 	}

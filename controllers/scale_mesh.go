@@ -16,20 +16,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// throughMesh scales components of a FunctionMesh by their entries.
-type throughMesh struct {
-	client client.Client
-	reader *target.Reader
-}
-
 // errEntryGone means there is nothing to write: the next reconcile reports it in a condition.
 var errEntryGone = errors.New("the entry does not exist any more")
 
-// scale patches one number, and those that the patch would reset otherwise. The lists have no keys, so neither a merge
-// patch nor server-side apply can write one entry. A JSON patch can, by an index that it tests first.
-func (m throughMesh) scale(ctx context.Context, subject plan.Subject, replicas int32) error {
+// scaleEntry patches one number of a FunctionMesh, and those that the patch would reset otherwise. The lists have no
+// keys, so neither a merge patch nor server-side apply can write one entry. A JSON patch can, by an index that it tests
+// first.
+func (a applier) scaleEntry(ctx context.Context, subject plan.Subject, replicas int32) error {
 	ref := subject.Policy.Spec.ScaleTargetRef
-	mesh, err := m.reader.Object(ctx, cluster.KindFunctionMesh, subject.Policy.Namespace, ref.Name)
+	mesh, err := a.targets.Reader.Object(ctx, cluster.KindFunctionMesh, subject.Policy.Namespace, ref.Name)
 	if err != nil {
 		return err
 	}
@@ -43,7 +38,7 @@ func (m throughMesh) scale(ctx context.Context, subject plan.Subject, replicas i
 	if now := entry.Replicas(); now != nil && *now == replicas {
 		return nil
 	}
-	kept, err := keepAutoscaled(ctx, m.reader, mesh, entry)
+	kept, err := keepAutoscaled(ctx, a.targets.Reader, mesh, entry)
 	if err != nil {
 		return err
 	}
@@ -54,7 +49,7 @@ func (m throughMesh) scale(ctx context.Context, subject plan.Subject, replicas i
 	written := cluster.NewUnstructured(cluster.KindFunctionMesh) // the cached object is shared
 	written.SetNamespace(mesh.GetNamespace())
 	written.SetName(mesh.GetName())
-	if err := m.client.Patch(ctx, written, patch, client.FieldOwner(plan.FieldManager)); err != nil {
+	if err := a.client.Patch(ctx, written, patch, client.FieldOwner(plan.FieldManager)); err != nil {
 		return fmt.Errorf("writing replicas of spec.%s[%d] of FunctionMesh %s, which may have changed meanwhile: %w",
 			entry.List, entry.Index, ref.Name, namingGrant(err, cluster.KindFunctionMesh))
 	}

@@ -18,29 +18,23 @@ type WorkerChanger interface {
 	SetParallelism(ctx context.Context, component function.Component, instances int32) error
 }
 
-// workerScaler scales functions of a function worker, each at most once in an interval and only while it runs. No
-// reconcile waits for a worker, so that a later one reports what failed.
-type workerScaler struct {
-	worker    WorkerChanger
-	functions *target.Workers
-	metrics   *controllerMetrics
-}
-
 // errEarlier marks what a reconcile before this one began.
 var errEarlier = errors.New("the last update failed")
 
-func (s workerScaler) scale(ctx context.Context, subject plan.Subject, replicas int32) error {
+// updateWorker scales a function of a function worker, at most once in an interval and only while it runs. No reconcile
+// waits for a worker, so that a later one reports what failed.
+func (a applier) updateWorker(ctx context.Context, subject plan.Subject, replicas int32) error {
 	component, err := target.Component(subject.Policy.Spec.PulsarFunctionRef, subject.Target.Subscription.Cluster)
 	switch {
 	case err != nil:
 		return err // Check prevents this
 	case subject.Target.Stopped || subject.Target.Frozen != nil:
-		return errNotNow
+		return nil // a later reconcile scales; the decision shows the hold
 	}
-	s.functions.Update(ctx, subject.Policy.Namespace, component, func(ctx context.Context) error {
-		return s.worker.SetParallelism(ctx, component, max(1, replicas))
-	}, func(err error) { _ = s.metrics.scaled(ctx, subject, replicas, err) }) // failed returns it
-	return errNotNow
+	a.targets.Workers.Update(ctx, subject.Policy.Namespace, component, func(ctx context.Context) error {
+		return a.worker.SetParallelism(ctx, component, max(1, replicas))
+	}, func(err error) { _ = a.metrics.scaled(ctx, subject, replicas, err) }) // updateFailed returns it
+	return nil
 }
 
 // unlessEarlier is the error, or nil if it is of what an earlier reconcile began: that is in the status.
@@ -51,13 +45,13 @@ func unlessEarlier(err error) error {
 	return err
 }
 
-// failed is why the last update of the target failed; nil if it did not, or if no worker runs it.
-func (s workerScaler) failed(subject plan.Subject) error {
+// updateFailed is why the last update of the target failed; nil if it did not, or if no worker runs it.
+func (a applier) updateFailed(subject plan.Subject) error {
 	if subject.Target == nil || subject.Target.Scaling != plan.ByWorker {
 		return nil
 	}
 	component, _ := target.Component(subject.Policy.Spec.PulsarFunctionRef, subject.Target.Subscription.Cluster)
-	if err := s.functions.UpdateFailed(component); err != nil {
+	if err := a.targets.Workers.UpdateFailed(component); err != nil {
 		return fmt.Errorf("%w: %w", errEarlier, err)
 	}
 	return nil

@@ -111,7 +111,7 @@ func (a applier) removeScaledObject(ctx context.Context, s plan.Subject, known p
 	*plan.LiveScaledObject, error,
 ) {
 	live := known.ScaledObject
-	if live == nil && known.KEDAAutoscaler != nil && !a.seesScaledObjects() {
+	if live == nil && known.KEDAAutoscaler != nil && !a.targets.Reader.Installed(cluster.KindScaledObject) {
 		return nil, errScaledObjectUnseen
 	}
 	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, s.Policy) {
