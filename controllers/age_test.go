@@ -84,24 +84,24 @@ func TestAProcessIsAliveWhileReconcilesEnd(t *testing.T) {
 	later := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
 	var p progress
 	require.NoError(t, p.alive(noon), "it does not lead")
-	p.begin(noon)
+	p.add(1, noon)
 	require.NoError(t, p.alive(later(90)))
 	require.ErrorContains(t, p.alive(later(91)), "1 reconciles of policies run, and none has ended for 1m31s")
-	p.begin(later(91))
+	p.add(1, later(91))
 	require.NoError(t, p.alive(later(92)), "another worker continues")
-	p.end(later(93))
+	p.add(-1, later(93))
 	require.NoError(t, p.alive(later(183)))
 	require.Error(t, p.alive(later(184)))
-	p.end(later(185))
+	p.add(-1, later(185))
 	require.NoError(t, p.alive(later(10_000)), "idle")
-	p.begin(later(10_000))
+	p.add(1, later(10_000))
 	require.NoError(t, p.alive(later(10_001)), "work after a long time")
 }
 
 func TestAReconcileThatHangsIsNoticed(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	env.firstDecision(700)
-	require.NoError(t, env.reconciler.Alive(env.now.Add(time.Hour)), "no work")
+	require.NoError(t, env.reconciler.progress.alive(env.now.Add(time.Hour)), "no work")
 	hanging, release := make(chan struct{}), make(chan struct{})
 	env.reads = sync.OnceFunc(func() { close(hanging); <-release })
 	done := make(chan error, 1)
@@ -110,9 +110,9 @@ func TestAReconcileThatHangsIsNoticed(t *testing.T) {
 		done <- err
 	}()
 	<-hanging
-	require.NoError(t, env.reconciler.Alive(env.now.Add(stuckAfter)))
-	require.Error(t, env.reconciler.Alive(env.now.Add(stuckAfter+time.Second)))
+	require.NoError(t, env.reconciler.progress.alive(env.now.Add(stuckAfter)))
+	require.Error(t, env.reconciler.progress.alive(env.now.Add(stuckAfter+time.Second)))
 	close(release)
 	require.NoError(t, <-done)
-	require.NoError(t, env.reconciler.Alive(env.now.Add(time.Hour)))
+	require.NoError(t, env.reconciler.progress.alive(env.now.Add(time.Hour)))
 }

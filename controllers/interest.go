@@ -146,7 +146,8 @@ func (i *interest) decisionsWait() bool {
 	return queue != nil && queue.Len() > reports
 }
 
-// notify enqueues the policies with the input: a topic, or a pattern by its text.
+// notify enqueues the policies with the input, which has new data: a topic, or a pattern by its text. It never blocks:
+// the queue is unbounded and holds each policy once. On a process that is not the leader it does nothing.
 func (i *interest) notify(input backlog.Topic) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -177,10 +178,4 @@ func (i *interest) add(key types.NamespacedName, after time.Duration) {
 // owner is the owner of a policy's topics in the store.
 func owner(key types.NamespacedName) string {
 	return backlog.Owner(key.Namespace, "policy/"+key.Name)
-}
-
-// Notify enqueues the policies with the topic, which has new data. It never blocks: the queue is unbounded and holds
-// each policy once. On a process that is not the leader it does nothing.
-func (r *PolicyReconciler) Notify(topic backlog.Topic) {
-	r.interest.notify(topic)
 }

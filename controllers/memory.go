@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,12 +108,6 @@ func (m *policyMemory) follow(observed plan.Observed) *backlog.Subscription {
 	return &followed
 }
 
-// keep records how often the last decision needs its topics, and reports whether that changed.
-func (m *policyMemory) keep(pace backlog.Pace) (changed bool) {
-	changed, m.pace = pace != m.pace, pace
-	return changed
-}
-
 // state returns the state to continue from, of this process or of the status; and why the status could not be read.
 func (m *policyMemory) state(observed plan.Observed) (policy.State, error) {
 	current, paused := observed.CurrentReplicas(), observed.Paused() != ""
@@ -140,15 +132,16 @@ func newPolicyMemories() *policyMemories {
 	return &policyMemories{byKey: map[types.NamespacedName]*policyMemory{}}
 }
 
-// of returns the memory of a policy, a new one if the policy was recreated under its name.
+// of returns the memory of a policy, a new one if the policy was recreated under its name. Reconciles of a policy never
+// overlap, and nothing else adds one.
 func (m *policyMemories) of(p *v1alpha1.AutoscalingPolicy, now time.Time) *policyMemory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if memory := m.find(p); memory != nil {
+	if memory := m.existing(p); memory != nil {
 		return memory
 	}
 	memory := &policyMemory{uid: p.UID}
 	memory.decided.Store(&decided{at: now})
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.byKey[client.ObjectKeyFromObject(p)] = memory
 	return memory
 }
@@ -201,11 +194,6 @@ func (m *policyMemories) cached(_ types.NamespacedName, object client.Object) {
 func (m *policyMemories) existing(p *v1alpha1.AutoscalingPolicy) *policyMemory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.find(p)
-}
-
-// find is existing. mu is held.
-func (m *policyMemories) find(p *v1alpha1.AutoscalingPolicy) *policyMemory {
 	if memory := m.byKey[client.ObjectKeyFromObject(p)]; memory != nil && memory.uid == p.UID {
 		return memory
 	}
@@ -225,8 +213,8 @@ func (m *policyMemories) decidedAt(key types.NamespacedName) (at time.Time, why 
 	return last.at, last.why, true
 }
 
-// Records implements metrics.Source: one record for each reconciled policy.
-func (m *policyMemories) Records() iter.Seq[*metrics.Record] {
+// records has the last one of each reconciled policy.
+func (m *policyMemories) records() []*metrics.Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	records := make([]*metrics.Record, 0, len(m.byKey))
@@ -235,7 +223,7 @@ func (m *policyMemories) Records() iter.Seq[*metrics.Record] {
 			records = append(records, record)
 		}
 	}
-	return slices.Values(records)
+	return records
 }
 
 func (m *policyMemories) count() int {
@@ -258,16 +246,15 @@ type progress struct {
 	last    time.Time
 }
 
-func (p *progress) begin(now time.Time) { p.add(1, now) }
-
-func (p *progress) end(now time.Time) { p.add(-1, now) }
-
+// add notes that a reconcile begins, 1, or ends, -1.
 func (p *progress) add(running int, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running, p.last = p.running+running, now
 }
 
+// alive fails when reconciles run and none has begun or ended for stuckAfter: they hang in spite of reconcileTimeout.
+// An idle process is alive, and so is one that does not lead.
 func (p *progress) alive(now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

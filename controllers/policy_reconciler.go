@@ -73,7 +73,7 @@ type reconcilerConfig struct {
 // newPolicyReconciler registers the metrics.
 func newPolicyReconciler(config reconcilerConfig) (*PolicyReconciler, error) {
 	memories, counters := newPolicyMemories(), newControllerMetrics(config.Registerer)
-	exporter, err := metrics.NewExporter(memories, config.PolicyMetrics, config.Clock)
+	exporter, err := metrics.NewExporter(memories.records, config.PolicyMetrics, config.Clock)
 	if err != nil {
 		return nil, fmt.Errorf("policy reconciler: %w", err)
 	}
@@ -94,8 +94,8 @@ func newPolicyReconciler(config reconcilerConfig) (*PolicyReconciler, error) {
 
 // Reconcile reconciles one policy, as doc.go shows.
 func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	r.progress.begin(r.config.Clock())
-	defer func() { r.progress.end(r.config.Clock()) }()
+	r.progress.add(1, r.config.Clock())
+	defer func() { r.progress.add(-1, r.config.Clock()) }()
 	result, err := r.reconcile(ctx, request.NamespacedName)
 	if isTerminating(err) {
 		result, err = resultGone, nil // the policy is deleted with its namespace
@@ -244,15 +244,12 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 	in := plan.Input(observed)
 	decision, after := policy.Decide(in, before)
 	memory.resume = &after
-	if memory.keep(after.Zero.Pace(in)) {
+	if pace := after.Zero.Pace(in); pace != memory.pace {
+		memory.pace = pace
 		r.interest.follow(client.ObjectKeyFromObject(observed.Policy), memory.follow(observed))
 	}
 	return &decision, after
 }
-
-// Alive fails when reconciles run and none has begun or ended for stuckAfter: they hang in spite of reconcileTimeout.
-// An idle process is alive, and so is one that does not lead.
-func (r *PolicyReconciler) Alive(now time.Time) error { return r.progress.alive(now) }
 
 func (r *PolicyReconciler) forget(key types.NamespacedName) {
 	r.interest.follow(key, nil)

@@ -148,22 +148,22 @@ func TestARecreatedPolicyStartsAfresh(t *testing.T) {
 func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	topic := backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}
-	env.reconciler.Notify(topic) // no queue: not the leader
+	env.reconciler.interest.notify(topic) // no queue: not the leader
 	queue := priorityqueue.New[reconcile.Request]("news")
 	t.Cleanup(queue.ShutDown)
 	require.NoError(t, env.reconciler.interest.start(t.Context(), queue))
 	env.reconcile()
-	env.reconciler.Notify(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/other"})
+	env.reconciler.interest.notify(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/other"})
 	require.Zero(t, queue.Len())
-	env.reconciler.Notify(topic)
-	env.reconciler.Notify(topic)
+	env.reconciler.interest.notify(topic)
+	env.reconciler.interest.notify(topic)
 	require.Equal(t, 1, queue.Len())
 	request, priority, _ := queue.GetWithPriority()
 	require.Equal(t, fixture.Key(), request.NamespacedName)
 	require.Equal(t, routinePriority, priority)
 	queue.Done(request)
 
-	env.reconciler.Notify(topic)
+	env.reconciler.interest.notify(topic)
 	unseen := reconcile.Request{NamespacedName: testLease()}
 	queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, unseen) // as at the start
 	request, _, _ = queue.GetWithPriority()
@@ -181,7 +181,7 @@ func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	require.NoError(t, idle.reconciler.interest.start(t.Context(), queue))
 	idle.firstDecision(0)
 	queue.Add(reconcile.Request{NamespacedName: testLease()})
-	idle.reconciler.Notify(topic)
+	idle.reconciler.interest.notify(topic)
 	request, priority, _ = queue.GetWithPriority()
 	require.Equal(t, fixture.Key(), request.NamespacedName, "targets at zero come first")
 	require.Equal(t, wakePriority, priority)

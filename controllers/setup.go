@@ -118,7 +118,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	}
 	return &Controllers{
 		Informers: reading, Objects: target.NewObjects(reading.Targets.Reader, reading.Policies.Synced),
-		Notify: reconciler.Notify, Alive: reconciler.Alive, PolicyMetrics: reconciler.PolicyMetrics,
+		Notify: reconciler.interest.notify, Alive: reconciler.progress.alive, PolicyMetrics: reconciler.PolicyMetrics,
 	}, nil
 }
 

@@ -180,7 +180,7 @@ func (c *crowd) answers(waiting, published int64) []string {
 	c.written()
 	for _, topic := range c.topics {
 		c.store.Record(topic, fixture.Sample(time.Now(), waiting, published))
-		c.reconciler.Notify(topic)
+		c.reconciler.interest.notify(topic)
 	}
 	synctest.Wait()
 	return c.written()

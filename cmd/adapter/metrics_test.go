@@ -93,5 +93,5 @@ func TestThePageHasEverySeries(t *testing.T) {
 	recorder := series.NewRecorder()
 	_, err = newAdapter(t.Context(), o, recorder)
 	require.NoError(t, err)
-	recorder.ComparePage(t, "adapter", *update, metrics.Described()...)
+	recorder.ComparePage(t, "adapter", *update, metrics.Table()...)
 }

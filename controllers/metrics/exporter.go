@@ -14,35 +14,28 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Source has the last record of each policy that this process reconciles.
-type Source interface {
-	Records() iter.Seq[*Record]
-}
-
 // Exporter reads the records when it is scraped. It is not a prometheus.Collector: 10,000 policies have some 200,000
 // samples, and a registry copies, checks, sorts and keeps all of them until the scrape ends.
 type Exporter struct {
-	source Source
-	now    func() time.Time
+	records func() []*Record
+	now     func() time.Time
 	// table has the series of the level, by name.
-	table []series
+	table []Series
 }
 
-const policyPrefix = "pulsar_autoscaler_policy_"
-
-// NewExporter exports the series of a level.
-func NewExporter(source Source, level Level, now func() time.Time) (*Exporter, error) {
-	if source == nil || now == nil {
-		return nil, errors.New("metrics: source and clock must be set")
+// NewExporter exports the series of a level. records returns a new slice with the last record of each policy that this
+// process reconciles.
+func NewExporter(records func() []*Record, level Level, now func() time.Time) (*Exporter, error) {
+	if records == nil || now == nil {
+		return nil, errors.New("metrics: records and clock must be set")
 	}
 	switch level {
 	case Off, Essential, Full:
 	default:
 		return nil, fmt.Errorf("metrics: level is %q, must be %s, %s or %s", level, Essential, Full, Off)
 	}
-	shown := slices.DeleteFunc(table(), func(s series) bool { return level == Off || (s.level == Full && level != Full) })
-	slices.SortFunc(shown, func(a, b series) int { return cmp.Compare(a.name, b.name) })
-	return &Exporter{source, now, shown}, nil
+	shown := slices.DeleteFunc(Table(), func(s Series) bool { return level == Off || (s.Level == Full && level != Full) })
+	return &Exporter{records, now, shown}, nil
 }
 
 // Families returns a family for each series that has a sample, with the samples of each policy in order.
@@ -51,7 +44,8 @@ func (e *Exporter) Families() iter.Seq[*dto.MetricFamily] {
 		if len(e.table) == 0 {
 			return
 		}
-		now, records := e.now(), slices.SortedFunc(e.source.Records(), (*Record).compare)
+		now, records := e.now(), e.records()
+		slices.SortFunc(records, (*Record).compare)
 		labels := make([][]*dto.LabelPair, len(records))
 		for i, record := range records { // all series of a record share its labels
 			labels[i] = []*dto.LabelPair{
@@ -71,18 +65,18 @@ func (e *Exporter) Families() iter.Seq[*dto.MetricFamily] {
 }
 
 // family has no sample, and place for some.
-func (s series) family(samples int) *dto.MetricFamily {
+func (s Series) family(samples int) *dto.MetricFamily {
 	kind := dto.MetricType_GAUGE
-	if s.counter {
+	if s.Counter {
 		kind = dto.MetricType_COUNTER
 	}
 	return &dto.MetricFamily{
-		Name: new(policyPrefix + s.name), Help: &s.help, Type: &kind, Metric: make([]*dto.Metric, 0, samples),
+		Name: &s.Name, Help: &s.Help, Type: &kind, Metric: make([]*dto.Metric, 0, samples),
 	}
 }
 
 // appendSamples appends the samples of a record, of which own are labels.
-func (s series) appendSamples(all []*dto.Metric, record *Record, own []*dto.LabelPair, now time.Time) []*dto.Metric {
+func (s Series) appendSamples(all []*dto.Metric, record *Record, own []*dto.LabelPair, now time.Time) []*dto.Metric {
 	if s.value != nil {
 		if value, err := s.value(record, now).Value(); err == nil {
 			all = append(all, s.metric(own, value))
@@ -91,7 +85,7 @@ func (s series) appendSamples(all []*dto.Metric, record *Record, own []*dto.Labe
 	}
 	for _, one := range s.labelled(record) {
 		labels := slices.Clone(own)
-		for i, name := range s.labels {
+		for i, name := range s.Labels {
 			labels = append(labels, &dto.LabelPair{Name: &name, Value: &one.labels[i]})
 		}
 		slices.SortFunc(labels, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetName(), b.GetName()) })
@@ -100,8 +94,8 @@ func (s series) appendSamples(all []*dto.Metric, record *Record, own []*dto.Labe
 	return all
 }
 
-func (s series) metric(labels []*dto.LabelPair, value float64) *dto.Metric {
-	if s.counter {
+func (s Series) metric(labels []*dto.LabelPair, value float64) *dto.Metric {
+	if s.Counter {
 		return &dto.Metric{Label: labels, Counter: &dto.Counter{Value: &value}}
 	}
 	return &dto.Metric{Label: labels, Gauge: &dto.Gauge{Value: &value}}

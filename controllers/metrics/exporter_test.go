@@ -5,7 +5,6 @@ package metrics_test
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -28,16 +27,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// records implement metrics.Source.
-type records []*metrics.Record
-
-func (r records) Records() iter.Seq[*metrics.Record] { return slices.Values(r) }
-
 // gatherer has the series of the records one second after noon, and checks that they are consistent.
 func gatherer(t testing.TB, level metrics.Level, all ...*metrics.Record) prometheus.Gatherer {
 	t.Helper()
 	now := func() time.Time { return fixture.Noon().Add(time.Second) }
-	e, err := metrics.NewExporter(records(all), level, now)
+	e, err := metrics.NewExporter(func() []*metrics.Record { return all }, level, now)
 	require.NoError(t, err)
 	return prometheus.Gatherers{prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		return slices.Collect(e.Families()), nil
@@ -246,7 +240,7 @@ func TestALevelHasItsSeries(t *testing.T) {
 			require.Equal(t, want, count)
 		})
 	}
-	_, err := metrics.NewExporter(records(nil), "All", time.Now)
+	_, err := metrics.NewExporter(func() []*metrics.Record { return nil }, "All", time.Now)
 	require.EqualError(t, err, `metrics: level is "All", must be Essential, Full or Off`)
 }
 
@@ -283,13 +277,15 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 func TestTenThousandPoliciesFitAScrape(t *testing.T) {
-	e, err := metrics.NewExporter(records(fleet(10_000)), metrics.Essential, time.Now)
+	all := fleet(10_000)
+	e, err := metrics.NewExporter(func() []*metrics.Record { return all }, metrics.Essential, time.Now)
 	require.NoError(t, err)
 	require.LessOrEqual(t, scrape(t, e), mostBytes)
 }
 
 func BenchmarkScrapeOfTenThousandPolicies(b *testing.B) {
-	e, err := metrics.NewExporter(records(fleet(10_000)), metrics.Essential, time.Now)
+	all := fleet(10_000)
+	e, err := metrics.NewExporter(func() []*metrics.Record { return all }, metrics.Essential, time.Now)
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -12,8 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/forecast"
 )
 
-func full() []series {
-	return append([]series{
+func full() []Series {
+	return append([]Series{
 		gauge("wanted_replicas", "replicas", "while no strategy can compute a number",
 			"Replicas that the strategies recommend, before bounds and holds.",
 			func(r *Record) backlog.Measurement { return r.wanted }),
@@ -28,9 +28,9 @@ func full() []series {
 			"Messages delivered to consumers and not acknowledged.",
 			func(r *Record) backlog.Measurement { return r.signals.unacked }),
 		{
-			name: "redelivered_messages_total", unit: "messages", counter: true,
-			absent: noReading + ", and of Exclusive and Failover subscriptions",
-			help: "Messages that consumers had not acknowledged when they left: scale-downs, restarts and lost " +
+			Name: "redelivered_messages_total", Unit: "messages", Counter: true,
+			Absent: noReading + ", and of Exclusive and Failover subscriptions",
+			Help: "Messages that consumers had not acknowledged when they left: scale-downs, restarts and lost " +
 				"connections. Starts at 0 when another replica takes over.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return r.signals.redelivered },
 		},
@@ -51,7 +51,7 @@ func full() []series {
 }
 
 // forecasts returns series for the load that is expected next.
-func forecasts() []series {
+func forecasts() []Series {
 	const none = "while no load is expected"
 	expected := func(value func(next forecast.Next, now time.Time) float64) func(*Record, time.Time) backlog.Measurement {
 		return func(r *Record, now time.Time) backlog.Measurement {
@@ -61,20 +61,20 @@ func forecasts() []series {
 			return backlog.Known(value(*r.next, now))
 		}
 	}
-	return []series{
+	return []Series{
 		{
-			name: "forecast_publish_rate", unit: "messages per second", absent: none,
-			help:  "Messages published during the load that is expected next.",
+			Name: "forecast_publish_rate", Unit: "messages per second", Absent: none,
+			Help:  "Messages published during the load that is expected next.",
 			value: expected(func(next forecast.Next, _ time.Time) float64 { return next.PerSecond }),
 		},
 		{
-			name: "forecast_seconds", unit: "seconds", absent: none,
-			help:  "Time until the load that is expected next; negative once it is late.",
+			Name: "forecast_seconds", Unit: "seconds", Absent: none,
+			Help:  "Time until the load that is expected next; negative once it is late.",
 			value: expected(func(next forecast.Next, now time.Time) float64 { return next.Begin.Sub(now).Seconds() }),
 		},
 		{
-			name: "forecast_foreseen_ratio", unit: "ratio", absent: none,
-			help: "Share of the last loads, up to 40, that began when they were expected.",
+			Name: "forecast_foreseen_ratio", Unit: "ratio", Absent: none,
+			Help: "Share of the last loads, up to 40, that began when they were expected.",
 			value: expected(func(next forecast.Next, _ time.Time) float64 {
 				return float64(next.Foreseen) / max(1, float64(next.Of))
 			}),
@@ -83,12 +83,12 @@ func forecasts() []series {
 }
 
 // ages returns series for the age of the data and for changes of replicas.
-func ages() []series {
-	return []series{
+func ages() []Series {
+	return []Series{
 		{
-			name: "scale_events_total", counter: true, labels: []string{"by", "direction"},
-			absent: "until replicas change",
-			help: "Changes of spec.replicas of the target by direction (Up, Down) and by writer: HPA, KEDA, Direct, " +
+			Name: "scale_events_total", Counter: true, Labels: []string{"by", "direction"},
+			Absent: "until replicas change",
+			Help: "Changes of spec.replicas of the target by direction (Up, Down) and by writer: HPA, KEDA, Direct, " +
 				"External, or Unknown if it was not looked up. Starts at 0 when another replica takes over.",
 			labelled: func(r *Record) []sample {
 				var all []sample
@@ -99,13 +99,13 @@ func ages() []series {
 			},
 		},
 		{
-			name: "decision_age_seconds", unit: "seconds", absent: noDecision,
-			help:  "Time since the last decision.",
+			Name: "decision_age_seconds", Unit: "seconds", Absent: noDecision,
+			Help:  "Time since the last decision.",
 			value: func(r *Record, now time.Time) backlog.Measurement { return since(r.decidedAt, now) },
 		},
 		{
-			name: "reading_age_seconds", unit: "seconds", absent: "while the backlog is unknown",
-			help:  "Time since the oldest part of the last decision's reading was measured.",
+			Name: "reading_age_seconds", Unit: "seconds", Absent: "while the backlog is unknown",
+			Help:  "Time since the oldest part of the last decision's reading was measured.",
 			value: func(r *Record, now time.Time) backlog.Measurement { return since(r.readAt, now) },
 		},
 		gauge("actuation_lag_seconds", "seconds", "until it is measured, and while the controller writes replicas itself",

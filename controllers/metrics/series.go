@@ -5,6 +5,7 @@ package metrics
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -20,55 +21,30 @@ const (
 	Off       Level = "Off"
 )
 
-// series is one row of the table: exactly one of value and labelled is set.
-type series struct {
-	name  string
-	level Level
-	// counter is false for a gauge.
-	counter bool
-	// unit is empty for a plain number.
-	unit string
-	help string
-	// absent describes when there is no sample.
-	absent string
+// Series is one row of the table: exactly one of value and labelled is set.
+type Series struct {
+	Name  string
+	Level Level
+	// Counter is false for a gauge.
+	Counter bool
+	// Unit is empty for a plain number.
+	Unit string
+	Help string
+	// Absent describes when there is no sample.
+	Absent string
 	// value is the one sample of a record.
 	value func(r *Record, now time.Time) backlog.Measurement
-	// labels are those in addition to the record's own, sorted; labelled has their values.
-	labels   []string
+	// Labels are those in addition to the record's own, sorted; labelled has their values.
+	Labels   []string
 	labelled func(r *Record) []sample
 }
 
 // gauge is the usual row.
-func gauge(name, unit, absent, help string, value func(*Record) backlog.Measurement) series {
-	return series{
-		name: name, unit: unit, absent: absent, help: help,
+func gauge(name, unit, absent, help string, value func(*Record) backlog.Measurement) Series {
+	return Series{
+		Name: name, Unit: unit, Absent: absent, Help: help,
 		value: func(r *Record, _ time.Time) backlog.Measurement { return value(r) },
 	}
-}
-
-// Description of a series, for its documentation.
-type Description struct {
-	Name, Help string
-	Labels     []string
-	// Type is counter or gauge, Unit empty for a plain number, and Absent describes when there is no sample.
-	Type, Unit, Absent string
-	Level              Level
-}
-
-// Described returns all series of a policy.
-func Described() []Description {
-	var all []Description
-	for _, s := range table() {
-		d := Description{
-			Name: policyPrefix + s.name, Help: s.help, Labels: append([]string{"namespace", "policy"}, s.labels...),
-			Type: "gauge", Unit: s.unit, Absent: s.absent, Level: cmp.Or(s.level, Essential),
-		}
-		if s.counter {
-			d.Type = "counter"
-		}
-		all = append(all, d)
-	}
-	return all
 }
 
 // sample has the values of its series' labels.
@@ -83,19 +59,24 @@ const (
 	never      = "never"
 )
 
-func table() []series {
-	more := full()
-	for i := range more {
-		more[i].level = Full
+// Table has all series of a policy.
+func Table() []Series {
+	var all []Series
+	for level, rows := range map[Level][]Series{Essential: essential(), Full: full()} {
+		for _, row := range rows {
+			row.Name, row.Level = "pulsar_autoscaler_policy_"+row.Name, level
+			all = append(all, row)
+		}
 	}
-	return append(essential(), more...)
+	slices.SortFunc(all, func(a, b Series) int { return cmp.Compare(a.Name, b.Name) })
+	return all
 }
 
-func essential() []series {
-	return append([]series{
+func essential() []Series {
+	return append([]Series{
 		{
-			name: "info", help: "Target, mode and actuator of the policy; the actuator is HPA, KEDA, Direct or None. " +
-				"Always 1.", absent: never, labels: []string{"actuator", "mode", "target", "target_kind"},
+			Name: "info", Help: "Target, mode and actuator of the policy; the actuator is HPA, KEDA, Direct or None. " +
+				"Always 1.", Absent: never, Labels: []string{"actuator", "mode", "target", "target_kind"},
 			labelled: func(r *Record) []sample {
 				return []sample{{[]string{r.actuator, r.mode, r.target, r.targetKind}, 1}}
 			},
@@ -129,8 +110,8 @@ func essential() []series {
 }
 
 // outcomes returns series for the objective and for what limits or holds replicas.
-func outcomes() []series {
-	return []series{
+func outcomes() []Series {
+	return []Series{
 		gauge("latency_objective_seconds", "seconds", never, "spec.latencyObjective.",
 			func(r *Record) backlog.Measurement { return backlog.Known(r.objective.Seconds()) }),
 		gauge("objective_met", "", "while the condition is Unknown",
@@ -142,31 +123,31 @@ func outcomes() []series {
 				"above 1, more were.",
 			func(r *Record) backlog.Measurement { return r.burn }),
 		{
-			name: "late_seconds_total", unit: "seconds", counter: true, absent: never,
-			help: "Time in which messages missed the latency objective. Time in which the backlog is unknown does not count. " +
+			Name: "late_seconds_total", Unit: "seconds", Counter: true, Absent: never,
+			Help: "Time in which messages missed the latency objective. Time in which the backlog is unknown does not count. " +
 				"Starts at 0 when another replica takes over.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return backlog.Known(r.totals.lateSeconds) },
 		},
 		{
-			name: "replica_seconds_total", unit: "replica seconds", counter: true, absent: never,
-			help: "Running replicas, summed over time. Time in which they are unknown does not count. " +
+			Name: "replica_seconds_total", Unit: "replica seconds", Counter: true, Absent: never,
+			Help: "Running replicas, summed over time. Time in which they are unknown does not count. " +
 				"Starts at 0 when another replica takes over.",
 			value: func(r *Record, _ time.Time) backlog.Measurement { return backlog.Known(r.totals.replicaSeconds) },
 		},
 		{
-			name: "held", labels: []string{"reason"}, absent: "while the replicas are not held",
-			help:     "Reason for a hold, as in status.decision.hold. Always 1.",
+			Name: "held", Labels: []string{"reason"}, Absent: "while the replicas are not held",
+			Help:     "Reason for a hold, as in status.decision.hold. Always 1.",
 			labelled: func(r *Record) []sample { return inForce(r.held) },
 		},
 		{
-			name: "limited", labels: []string{"by"}, absent: "while condition ScalingLimited is not True",
-			help: "What limits the replicas: minReplicas, maxReplicas, partitions, or external if more replicas would " +
+			Name: "limited", Labels: []string{"by"}, Absent: "while condition ScalingLimited is not True",
+			Help: "What limits the replicas: minReplicas, maxReplicas, partitions, or external if more replicas would " +
 				"not process more messages. Always 1.",
 			labelled: func(r *Record) []sample { return inForce(r.limited) },
 		},
 		{
-			name: "condition", labels: []string{"reason", "status", "type"}, absent: "while all are as expected",
-			help: "Conditions with an unexpected status: ScalingLimited and Stalled that are not False, others that are not " +
+			Name: "condition", Labels: []string{"reason", "status", "type"}, Absent: "while all are as expected",
+			Help: "Conditions with an unexpected status: ScalingLimited and Stalled that are not False, others that are not " +
 				"True. Always 1.",
 			labelled: func(r *Record) []sample {
 				found := make([]sample, 0, len(r.conditions))

@@ -46,7 +46,7 @@ func (r *Recorder) MustRegister(all ...prometheus.Collector) {
 
 // ComparePage compares the part of docs/metrics.md about a program with what the program registers and the series of
 // its policies, or writes it.
-func (r *Recorder) ComparePage(t testing.TB, program string, update bool, policies ...metrics.Description) {
+func (r *Recorder) ComparePage(t testing.TB, program string, update bool, policies ...metrics.Series) {
 	t.Helper()
 	content, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func (r *Recorder) ComparePage(t testing.TB, program string, update bool, polici
 }
 
 // table of all series, sorted by name.
-func (r *Recorder) table(t testing.TB, policies []metrics.Description) string {
+func (r *Recorder) table(t testing.TB, policies []metrics.Series) string {
 	t.Helper()
 	rows := map[string]string{}
 	for _, c := range r.collectors {
@@ -74,7 +74,11 @@ func (r *Recorder) table(t testing.TB, policies []metrics.Description) string {
 	}
 	for _, s := range policies {
 		require.Empty(t, rows[s.Name], "%s is registered too", s.Name)
-		rows[s.Name] = description{s.Name, s.Help, s.Type, s.Unit, string(s.Level), s.Absent, s.Labels}.row()
+		kind, labels := "gauge", append([]string{"namespace", "policy"}, s.Labels...)
+		if s.Counter {
+			kind = "counter"
+		}
+		rows[s.Name] = description{s.Name, s.Help, kind, s.Unit, string(s.Level), s.Absent, labels}.row()
 	}
 	text := "| series | type | labels | unit | level | meaning | no sample |\n|---|---|---|---|---|---|---|\n"
 	names := make([]string, 0, len(rows))
