@@ -12,7 +12,6 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
@@ -66,20 +65,11 @@ func (s server) ours() *bool {
 	return &isOurs
 }
 
-// apiService has the fields of an APIService that name its server.
-type apiService struct {
-	Spec struct {
-		VersionPriority int64 `json:"versionPriority"`
-		Service         *struct {
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
-		} `json:"service"`
-	} `json:"spec"`
-}
-
-func newAPIService() *unstructured.Unstructured {
+// NewAPIService returns one without a spec.
+func NewAPIService(name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
+	object.SetName(name)
 	return object
 }
 
@@ -103,43 +93,36 @@ func transformAPIService(object any) (any, error) {
 // Source: k8s.io/metrics custom_metrics/discovery.go (chooseVersion), kube-aggregator SortedByGroupAndVersion.
 func serverOf(ctx context.Context, reader client.Reader, group metricsGroup, own types.NamespacedName) (server, error) {
 	found := server{known: true, absent: true}
-	var best apiService
-	var bestVersion string
+	var most int64
+	var best string
 	for _, v := range group.versions {
-		object := newAPIService()
-		err := reader.Get(ctx, client.ObjectKey{Name: v + "." + group.name}, object)
+		service := NewAPIService(v + "." + group.name)
+		err := reader.Get(ctx, client.ObjectKeyFromObject(service), service)
 		if client.IgnoreNotFound(err) != nil {
 			return server{}, fmt.Errorf("reading APIService %s.%s: %w", v, group.name, err)
 		}
 		if err != nil {
 			continue
 		}
-		var service apiService
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &service); err != nil {
-			return server{}, fmt.Errorf("decoding APIService %s.%s: %w", v, group.name, err)
+		priority, _, _ := unstructured.NestedInt64(service.Object, "spec", "versionPriority")
+		if found.absent || priority > most || priority == most && version.CompareKubeAwareVersionStrings(v, best) > 0 {
+			most, best, found.absent, found.holder = priority, v, false, HolderOf(service, own)
 		}
-		priority := service.Spec.VersionPriority
-		if found.absent || priority > best.Spec.VersionPriority ||
-			(priority == best.Spec.VersionPriority && version.CompareKubeAwareVersionStrings(v, bestVersion) > 0) {
-			found.absent, best, bestVersion = false, service, v
-		}
-	}
-	if !found.absent {
-		found.holder = best.holder(own)
 	}
 	return found, nil
 }
 
-// holder names the server; empty for our own Service.
-func (s apiService) holder(own types.NamespacedName) string {
-	service := s.Spec.Service
+// HolderOf names the server of an APIService; empty for our own Service.
+func HolderOf(service *unstructured.Unstructured, own types.NamespacedName) string {
+	namespace, _, _ := unstructured.NestedString(service.Object, "spec", "service", "namespace")
+	name, _, _ := unstructured.NestedString(service.Object, "spec", "service", "name")
 	switch {
-	case service == nil:
+	case namespace == "" && name == "":
 		return "the API server itself"
-	case service.Namespace == own.Namespace && service.Name == own.Name:
+	case namespace == own.Namespace && name == own.Name:
 		return ""
 	default:
-		return "Service " + service.Namespace + "/" + service.Name
+		return "Service " + namespace + "/" + name
 	}
 }
 

@@ -156,7 +156,7 @@ func (c *Capabilities) Start(ctx context.Context) error {
 		default: // notified already
 		}
 	}
-	informer, err := Follow(ctx, c.config.APIServices, newAPIService(), notify)
+	informer, err := Follow(ctx, c.config.APIServices, NewAPIService(""), notify)
 	if err != nil {
 		return fmt.Errorf("watching APIServices: %w", err)
 	}

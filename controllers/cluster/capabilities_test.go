@@ -42,8 +42,7 @@ func testService() types.NamespacedName {
 
 // pointing is an APIService, such as v1beta1.custom.metrics.k8s.io, that names a Service; "" is the API server itself.
 func pointing(name string, priority int64, service string) *unstructured.Unstructured {
-	object := newAPIService()
-	object.SetName(name)
+	object := NewAPIService(name)
 	spec := map[string]any{"versionPriority": priority, "caBundle": "c2VjcmV0"}
 	if namespace, name, found := strings.Cut(service, "/"); found {
 		spec["service"] = map[string]any{"namespace": namespace, "name": name, "port": int64(443)}
@@ -233,8 +232,8 @@ func newFakeServices(t *testing.T, services ...*unstructured.Unstructured) *fake
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	require.NoError(t, autoscalingv2.AddToScheme(scheme))
-	scheme.AddKnownTypeWithName(newAPIService().GroupVersionKind(), &unstructured.Unstructured{})
-	list := newAPIService().GroupVersionKind()
+	scheme.AddKnownTypeWithName(NewAPIService("").GroupVersionKind(), &unstructured.Unstructured{})
+	list := NewAPIService("").GroupVersionKind()
 	list.Kind += "List"
 	scheme.AddKnownTypeWithName(list, &unstructured.UnstructuredList{})
 	informers := &informertest.FakeInformers{Scheme: scheme}
@@ -261,7 +260,7 @@ func (c *fakeServices) put(t *testing.T, service *unstructured.Unstructured) {
 	t.Helper()
 	require.NoError(t, client.IgnoreNotFound(c.api.Delete(t.Context(), service.DeepCopy())))
 	require.NoError(t, c.api.Create(t.Context(), service.DeepCopy()))
-	informer, err := c.informers.FakeInformerFor(t.Context(), newAPIService())
+	informer, err := c.informers.FakeInformerFor(t.Context(), NewAPIService(""))
 	require.NoError(t, err)
 	informer.Update(service, service)
 }

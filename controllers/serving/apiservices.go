@@ -9,7 +9,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -70,14 +73,6 @@ func (r *registrar) groups() map[string]map[string]int64 {
 	return groups
 }
 
-func newAPIService(name string) *unstructured.Unstructured {
-	service := &unstructured.Unstructured{}
-	service.SetAPIVersion("apiregistration.k8s.io/v1")
-	service.SetKind("APIService")
-	service.SetName(name)
-	return service
-}
-
 // publish applies the APIServices of every group that no other server has, and of another those that are still ours.
 func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[string][]byte) error {
 	owner, err := ownerOf(ctx, r.client, r.config.Owner)
@@ -102,10 +97,10 @@ func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[st
 		r.holder[group] = holder
 		for version, priority := range versions {
 			name := version + "." + group
-			if holder != "" && (found[name] == nil || r.holderOf(found[name]) != "") {
+			if holder != "" && (found[name] == nil || cluster.HolderOf(found[name], r.config.Service) != "") {
 				continue // what is still ours has to be verified by the current bundle
 			}
-			wanted := newAPIService(name)
+			wanted := cluster.NewAPIService(name)
 			wanted.SetOwnerReferences(owner)
 			wanted.Object["spec"] = r.spec(schema.GroupVersion{Group: group, Version: version}, priority, data[keyAuthorities])
 			if err := r.register(ctx, found[name], wanted); err != nil {
@@ -127,7 +122,7 @@ func (r *registrar) withdraw(ctx context.Context, logger logr.Logger, owner []me
 		return err
 	}
 	service := found[name]
-	if service == nil || r.holderOf(service) != "" || !owned(service, owner) {
+	if service == nil || cluster.HolderOf(service, r.config.Service) != "" || !owned(service, owner) {
 		return nil
 	}
 	// One that another server takes over keeps its UID.
@@ -148,9 +143,9 @@ func (r *registrar) read(ctx context.Context, group string, versions map[string]
 ) {
 	found := map[string]*unstructured.Unstructured{}
 	for version := range versions {
-		service := newAPIService("")
 		name := version + "." + group
-		err := r.client.Get(ctx, client.ObjectKey{Name: name}, service)
+		service := cluster.NewAPIService(name)
+		err := r.client.Get(ctx, client.ObjectKeyFromObject(service), service)
 		switch {
 		case err == nil:
 			found[name] = service
@@ -161,23 +156,12 @@ func (r *registrar) read(ctx context.Context, group string, versions map[string]
 	return found, nil
 }
 
-// foreign names the server that one of the APIServices belongs to, "" when that is the adapter's Service.
+// foreign names the first other server that one of the APIServices belongs to, "" when all are of the adapter's Service.
 func (r *registrar) foreign(found map[string]*unstructured.Unstructured) (holder string) {
-	for _, service := range found {
-		holder = cmp.Or(holder, r.holderOf(service))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		holder = cmp.Or(holder, cluster.HolderOf(found[name], r.config.Service))
 	}
 	return holder
-}
-
-// holderOf names the server of an APIService, "" when that is the adapter's Service. One without a Service is the API
-// server's own.
-func (r *registrar) holderOf(service *unstructured.Unstructured) string {
-	namespace, _, _ := unstructured.NestedString(service.Object, "spec", "service", "namespace")
-	name, _, _ := unstructured.NestedString(service.Object, "spec", "service", "name")
-	if namespace == r.config.Service.Namespace && name == r.config.Service.Name {
-		return ""
-	}
-	return fmt.Sprintf("%s: Service %s/%s", service.GetName(), namespace, name)
 }
 
 func (r *registrar) spec(version schema.GroupVersion, priority int64, bundle []byte) map[string]any {

@@ -26,6 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
 // bench is a keeper on a fake API server with injected failures.
@@ -99,7 +101,7 @@ func (b *bench) secret(t *testing.T) map[string][]byte {
 // apiService returns nil without one.
 func (b *bench) apiService(t *testing.T, version string) *unstructured.Unstructured {
 	t.Helper()
-	service := newAPIService("")
+	service := cluster.NewAPIService("")
 	err := b.client.Get(t.Context(), client.ObjectKey{Name: version + ".custom.metrics.k8s.io"}, service)
 	require.NoError(t, client.IgnoreNotFound(err))
 	if err != nil {
@@ -204,7 +206,7 @@ func TestNothingIsServedThatCouldNotBePublished(t *testing.T) {
 }
 
 func TestAnotherServerKeepsItsAPIServices(t *testing.T) {
-	foreign := newAPIService("v1beta1.custom.metrics.k8s.io")
+	foreign := cluster.NewAPIService("v1beta1.custom.metrics.k8s.io")
 	foreign.Object["spec"] = map[string]any{
 		"group": "custom.metrics.k8s.io", "version": "v1beta1", "caBundle": "",
 		"service": map[string]any{"namespace": "monitoring", "name": "prometheus-adapter"},
@@ -222,6 +224,27 @@ func TestAnotherServerKeepsItsAPIServices(t *testing.T) {
 	b.look(t, start())
 	require.NotNil(t, b.apiService(t, "v1beta1"))
 	require.NotNil(t, b.apiService(t, "v1beta2"))
+}
+
+func TestAnotherServerOfBothVersionsIsLoggedOnce(t *testing.T) {
+	for title, newer := range map[string]string{"one server": "prometheus-adapter", "two servers": "another-adapter"} {
+		t.Run(title, func(t *testing.T) {
+			var services []client.Object
+			for version, name := range map[string]string{"v1beta1": "prometheus-adapter", "v1beta2": newer} {
+				service := cluster.NewAPIService(version + ".custom.metrics.k8s.io")
+				service.Object["spec"] = map[string]any{"service": map[string]any{"namespace": "monitoring", "name": name}}
+				services = append(services, service)
+			}
+			b := newBench(t, append(services, owner())...)
+			var lines []string
+			logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+			for range 50 {
+				require.NoError(t, b.clients.publish(t.Context(), logger, nil))
+			}
+			require.Len(t, lines, 1)
+			require.Contains(t, lines[0], "Service monitoring/prometheus-adapter")
+		})
+	}
 }
 
 // TestAnAPIGroupThatIsNoLongerServedIsWithdrawn: while it has no server, no namespace can be deleted.
@@ -247,7 +270,7 @@ func TestAnAPIGroupThatIsNoLongerServedIsWithdrawn(t *testing.T) {
 			for range 3 {
 				b.look(t, start())
 			}
-			service := newAPIService("")
+			service := cluster.NewAPIService("")
 			require.NoError(t, b.client.Get(t.Context(), name, service))
 			c.change(service)
 			require.NoError(t, b.client.Update(t.Context(), service))

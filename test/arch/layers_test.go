@@ -111,7 +111,7 @@ func rules() map[string]rule {
 		"controllers/policyset": {
 			layer: edges, beside: []string{"controllers/cluster", "controllers/target"}, never: cluster,
 		},
-		"controllers/serving": {layer: edges, never: cluster},
+		"controllers/serving": {layer: edges, beside: []string{"controllers/cluster"}, never: cluster},
 		"provider":            {layer: edges, never: metricsAPI},
 		"provider/response":   {layer: edges, never: scaler, direct: true},
 		"provider/keda":       {layer: edges, beside: []string{"provider/response"}, never: scaler, direct: true},
