@@ -62,8 +62,6 @@ type FollowConfig struct {
 type follower struct {
 	config  FollowConfig
 	clients publisher
-	// problem is why the APIServices are not up to date, as last logged.
-	problem string
 }
 
 // Follow adds the writer of the APIServices for a certificate in files, or for one that is not verified.
@@ -89,40 +87,18 @@ func (f *follower) NeedLeaderElection() bool { return true }
 
 // Start follows the files until the context ends.
 func (f *follower) Start(ctx context.Context) error {
-	logger := log.FromContext(ctx).WithName("serving")
 	if f.config.APIServices.Insecure {
-		logger.Info("the API server does not verify the adapter's certificate: it accepts metrics from any server at the " +
+		log.FromContext(ctx).WithName("serving").Info("the API server does not verify the adapter's certificate: it accepts metrics from any server at the " +
 			"address of its Service; choose another --serving-certificate (value servingCertificate.mode of the chart) for " +
 			"production")
 	}
-	again := time.NewTimer(0)
-	defer again.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-again.C:
-		}
+	repeat(ctx, "updating the APIServices", nil, func(ctx context.Context, logger logr.Logger) (time.Duration, error) {
 		if f.config.Ready() != nil {
-			again.Reset(retryInterval)
-			continue
+			return retryInterval, nil
 		}
-		f.sync(ctx, logger, time.Now())
-		again.Reset(filesInterval)
-	}
-}
-
-// sync writes the APIServices and logs a problem once.
-func (f *follower) sync(ctx context.Context, logger logr.Logger, now time.Time) {
-	err := f.publish(ctx, logger, now)
-	switch {
-	case ctx.Err() != nil:
-	case err == nil:
-		f.problem = ""
-	case err.Error() != f.problem:
-		f.problem = err.Error()
-		logger.Error(err, "updating the APIServices", "retryInterval", filesInterval.String())
-	}
+		return filesInterval, f.publish(ctx, logger, time.Now())
+	})
+	return nil
 }
 
 func (f *follower) publish(ctx context.Context, logger logr.Logger, now time.Time) error {

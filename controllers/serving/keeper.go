@@ -78,8 +78,6 @@ type keeper struct {
 	// published is the bundle that clients have, and since when.
 	published []byte
 	since     time.Time
-	// problem is why the last sync failed, as logged; empty if it succeeded.
-	problem string
 }
 
 // Setup adds the writer and the watch of the Secret to the manager, and returns the certificate to serve.
@@ -139,28 +137,39 @@ func (k *keeper) NeedLeaderElection() bool { return true }
 
 // Start carries out due stages until the context ends.
 func (k *keeper) Start(ctx context.Context) error {
+	repeat(ctx, "keeping the serving certificate", k.changed,
+		func(ctx context.Context, logger logr.Logger) (time.Duration, error) {
+			err := k.sync(ctx, logger, time.Now())
+			interval := min(checkInterval, k.lifetime.overlap()/2)
+			if k.published == nil {
+				interval = min(interval, retryInterval)
+			}
+			return interval, err
+		})
+	return nil
+}
+
+// repeat calls sync until the context ends: after the interval that it returns, and at each signal. Of equal failures it
+// logs the first.
+func repeat(ctx context.Context, failed string, signal <-chan struct{},
+	sync func(context.Context, logr.Logger) (time.Duration, error),
+) {
 	logger := log.FromContext(ctx).WithName("serving")
-	again := time.NewTimer(0)
-	defer again.Stop()
+	problem := ""
 	for {
-		err := k.sync(ctx, logger, time.Now())
-		interval := min(checkInterval, k.lifetime.overlap()/2)
-		if k.published == nil {
-			interval = min(interval, retryInterval)
-		}
+		interval, err := sync(ctx, logger)
 		switch {
 		case err == nil:
-			k.problem = ""
-		case ctx.Err() == nil && err.Error() != k.problem: // the first of several
-			k.problem = err.Error()
-			logger.Error(err, "keeping the serving certificate", "retryInterval", interval.String())
+			problem = ""
+		case ctx.Err() == nil && err.Error() != problem:
+			problem = err.Error()
+			logger.Error(err, failed, "retryInterval", interval.String())
 		}
-		again.Reset(interval)
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-again.C:
-		case <-k.changed:
+			return
+		case <-time.After(interval):
+		case <-signal:
 		}
 	}
 }
