@@ -8,12 +8,14 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +37,7 @@ const (
 	initialTimeout = 10 * time.Second
 )
 
-// CapabilitiesConfig configures Setup, which sets APIServices, Server and KEDA.
+// CapabilitiesConfig configures Setup, which sets APIServices, Server, Resources and Installed.
 type CapabilitiesConfig struct {
 	// APIServices is a cache that need not have synced yet.
 	APIServices cache.Cache
@@ -46,8 +48,10 @@ type CapabilitiesConfig struct {
 	Own types.NamespacedName
 	// ExternalMetrics is set if the adapter serves external metrics.
 	ExternalMetrics bool
-	// KEDA reports whether its kinds are installed; Scaler is the address of our scaler for KEDA.
-	KEDA       func() bool
+	// Installed reports whether the objects of a kind are in the cache, and Resources whether they are still served.
+	Installed func(kind string) bool
+	Resources ResourceLists
+	// Scaler is the address of our scaler for KEDA.
 	Scaler     plan.Scaler
 	Registerer prometheus.Registerer
 }
@@ -62,6 +66,8 @@ type Capabilities struct {
 	changed chan struct{}
 	// probed is closed when both first results are known, or initialTimeout has passed.
 	probed chan struct{}
+	// gone is set while ScaledObjects are in the cache, and the API server does not serve them any more.
+	gone atomic.Bool
 
 	// mu guards all below.
 	mu    sync.Mutex
@@ -98,11 +104,12 @@ func Setup(mgr manager.Manager, config CapabilitiesConfig, installed func(kind s
 	if err != nil {
 		return nil, fmt.Errorf("creating a cache of APIServices: %w", err)
 	}
-	keda, err := watchPublished(mgr, installed)
+	resources, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("creating a client that checks kind %s: %w", KindScaledObject, err)
 	}
-	config.APIServices, config.Server, config.KEDA = services, mgr.GetClient(), keda.available
+	config.APIServices, config.Server = services, mgr.GetClient()
+	config.Resources, config.Installed = resources, installed
 	c := newCapabilities(config)
 	if err := mgr.Add(c); err != nil {
 		return nil, fmt.Errorf("adding the watch of the cluster's capabilities: %w", err)
@@ -113,7 +120,7 @@ func Setup(mgr manager.Manager, config CapabilitiesConfig, installed func(kind s
 // Now returns the known capabilities. It checks KEDA at each call: an earlier result may be from before its objects
 // were read, and then a new leader would change the actuator, and change it back.
 func (c *Capabilities) Now() plan.Capabilities {
-	keda := c.config.KEDA()
+	keda := c.keda()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.known.capabilities()
@@ -185,6 +192,7 @@ func (c *Capabilities) watch(ctx context.Context, read func() bool) {
 	release := sync.OnceFunc(func() { close(c.probed) })
 	defer release()
 	var failing time.Duration
+	var unchecked bool
 	for probed := false; ; {
 		select {
 		case <-ctx.Done():
@@ -198,6 +206,7 @@ func (c *Capabilities) watch(ctx context.Context, read func() bool) {
 		case <-c.changed:
 			c.refresh(ctx, logger, read)
 		case <-again.C:
+			unchecked = c.checkPublished(ctx, logger, unchecked)
 			c.refresh(ctx, logger, read)
 		case <-probe.C:
 			failing = c.probe(ctx, logger, failing)
@@ -218,7 +227,7 @@ func (c *Capabilities) apiServicesKnown() bool {
 
 // refresh reads the servers of the metrics APIs, and whether KEDA is installed.
 func (c *Capabilities) refresh(ctx context.Context, logger logr.Logger, read func() bool) {
-	keda := c.config.KEDA()
+	keda := c.keda()
 	if !read() {
 		c.update(logger, func(k *known) { k.keda = &keda })
 		return

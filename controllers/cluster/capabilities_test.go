@@ -310,7 +310,7 @@ func newTestEnv(t *testing.T, server *fakeServer, change func(*CapabilitiesConfi
 	}
 	config := CapabilitiesConfig{
 		APIServices: env.services, Server: server, Namespace: "pulsar-autoscaler", Own: testService(),
-		KEDA: func() bool { return false }, Registerer: env.registry,
+		Installed: func(string) bool { return false }, Registerer: env.registry,
 	}
 	if change != nil {
 		change(&config)
@@ -353,22 +353,6 @@ func TestCapabilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 			pulsar_autoscaler_cluster_capability{capability="tolerance"} 1
 		`), "pulsar_autoscaler_cluster_capability"))
 		require.Equal(t, int32(1), env.changes.Load())
-	})
-}
-
-// A new leader that misses KEDA at first would change the actuator, and change it back.
-func TestKEDAIsKnownOnceItsObjectsAreRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var read atomic.Bool
-		env := newTestEnv(t, &fakeServer{}, func(c *CapabilitiesConfig) { c.KEDA = read.Load },
-			pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"))
-		require.False(t, env.Now().KEDA)
-		require.Zero(t, env.changes.Load())
-		read.Store(true)
-		require.True(t, env.Now().KEDA, "before the next refresh")
-		time.Sleep(refreshInterval)
-		synctest.Wait()
-		require.Equal(t, int32(1), env.changes.Load(), "policies are enqueued")
 	})
 }
 

@@ -49,7 +49,8 @@ func (f *fakeResources) ServerResourcesForGroupVersionWithContext(_ context.Cont
 	return &metav1.APIResourceList{APIResources: f.resources}, f.err
 }
 
-// The cache only becomes empty when KEDA is uninstalled.
+// A new leader that misses KEDA at first would change the actuator, and change it back. The cache only becomes empty when
+// KEDA is uninstalled.
 func TestUninstalledKEDAIsNotAvailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var installed atomic.Bool
@@ -63,39 +64,40 @@ func TestUninstalledKEDAIsNotAvailable(t *testing.T) {
 		}
 		others := metav1.APIResource{Name: "scaledjobs", Kind: "ScaledJob", Verbs: metav1.Verbs{"create"}}
 		server := &fakeResources{}
-		s := &published{
-			resources: server, installed: func(string) bool { return installed.Load() },
-		}
-		done := make(chan error, 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { done <- s.Start(ctx) }()
+		env := newTestEnv(t, &fakeServer{}, func(c *CapabilitiesConfig) {
+			c.Resources, c.Installed = server, func(string) bool { return installed.Load() }
+		}, pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"))
 		afterCheck := func() bool {
-			time.Sleep(DiscoveryInterval)
+			time.Sleep(refreshInterval)
 			synctest.Wait()
-			return s.available()
+			return env.Now().KEDA
 		}
 		require.False(t, afterCheck())
 		require.Empty(t, server.requested(), "no check before the first sync")
+		require.Zero(t, env.changes.Load())
 
 		installed.Store(true)
-		require.True(t, s.available())
+		require.True(t, env.Now().KEDA, "before the next refresh")
 		server.respond(nil, others, scaledObjects)
 		require.True(t, afterCheck())
+		require.Equal(t, int32(1), env.changes.Load(), "policies are enqueued")
 		require.Equal(t, []string{"keda.sh/v1alpha1"}, server.requested())
 
 		server.respond(nil, others, terminating)
 		require.False(t, afterCheck(), "a finalizer delays the deletion of the CustomResourceDefinition")
+		require.Equal(t, int32(2), env.changes.Load())
 		server.respond(nil, others)
 		require.False(t, afterCheck())
+		env.log.take()
 		server.respond(errors.New("the API server is busy"))
 		require.False(t, afterCheck(), "a failed check changes nothing")
+		require.False(t, afterCheck())
+		require.Len(t, env.log.take(), 1, "of several failures the first is logged")
 		server.respond(nil, scaledObjects)
 		require.True(t, afterCheck(), "installed again")
 		server.respond(errors.New("the API server is busy"), scaledObjects)
 		require.True(t, afterCheck())
 		server.respond(apierrors.NewNotFound(schema.GroupResource{}, ""))
 		require.False(t, afterCheck(), "the group is gone")
-		cancel()
-		require.NoError(t, <-done)
 	})
 }

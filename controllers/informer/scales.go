@@ -18,15 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
 type scales struct {
 	client client.Client
 	// resources lists the resources of a group and version at the API server.
-	resources interface {
-		ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
-	}
+	resources cluster.ResourceLists
 }
 
 // newScales reads with the connection of a manager.
