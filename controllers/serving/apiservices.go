@@ -156,7 +156,7 @@ func (r *registrar) read(ctx context.Context, group string, versions map[string]
 	return found, nil
 }
 
-// foreign names the first other server that one of the APIServices belongs to, "" when all are of the adapter's Service.
+// foreign names the first other server that one of the APIServices belongs to; "" when all name the adapter's Service.
 func (r *registrar) foreign(found map[string]*unstructured.Unstructured) (holder string) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		holder = cmp.Or(holder, cluster.HolderOf(found[name], r.config.Service))

@@ -88,9 +88,9 @@ func (f *follower) NeedLeaderElection() bool { return true }
 // Start follows the files until the context ends.
 func (f *follower) Start(ctx context.Context) error {
 	if f.config.APIServices.Insecure {
-		log.FromContext(ctx).WithName("serving").Info("the API server does not verify the adapter's certificate: it accepts metrics from any server at the " +
-			"address of its Service; choose another --serving-certificate (value servingCertificate.mode of the chart) for " +
-			"production")
+		log.FromContext(ctx).WithName("serving").Info("the API server does not verify the adapter's certificate: it " +
+			"accepts metrics from any server at the address of its Service; choose another --serving-certificate (value " +
+			"servingCertificate.mode of the chart) for production")
 	}
 	repeat(ctx, "updating the APIServices", nil, func(ctx context.Context, logger logr.Logger) (time.Duration, error) {
 		if f.config.Ready() != nil {

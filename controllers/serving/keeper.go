@@ -149,8 +149,8 @@ func (k *keeper) Start(ctx context.Context) error {
 	return nil
 }
 
-// repeat calls sync until the context ends: after the interval that it returns, and at each signal. Of equal failures it
-// logs the first.
+// repeat calls sync until the context ends: after the interval that it returns, and at each signal. Of equal failures
+// it logs the first.
 func repeat(ctx context.Context, failed string, signal <-chan struct{},
 	sync func(context.Context, logr.Logger) (time.Duration, error),
 ) {
