@@ -24,10 +24,12 @@ import (
 
 // Credentials resolves the credentials that backlog.Cluster.Access names. It is safe for concurrent use.
 type Credentials struct {
-	mode    target.FunctionCredentials
-	own     target.OwnCredentials
-	secrets *secrets
-	now     func() time.Time
+	mode   target.FunctionCredentials
+	own    target.OwnCredentials
+	reader client.Reader
+	now    func() time.Time
+	// secrets has single keys of single Secrets, and nothing else of them.
+	secrets *target.Lookups[secretKey, secretContent]
 	// salt protects inline credentials: the name of the access does not reveal them.
 	salt []byte
 	// plans are those that were resolved lately, by name.
@@ -43,8 +45,9 @@ func NewCredentials(reader client.Reader, mode target.FunctionCredentials, own t
 			target.IgnoreFunctionCredentials)
 	}
 	return &Credentials{
-		mode: mode, own: own, secrets: newSecrets(reader, now), now: now, salt: []byte(rand.Text()),
-		plans: target.NewLookups[string, target.CredentialPlan](now, target.LookupTTL),
+		mode: mode, own: own, reader: reader, now: now, salt: []byte(rand.Text()),
+		secrets: target.NewLookups[secretKey, secretContent](now, target.LookupTTL),
+		plans:   target.NewLookups[string, target.CredentialPlan](now, target.LookupTTL),
 	}, nil
 }
 
@@ -117,7 +120,7 @@ func (c *Credentials) Invalidate(access string) {
 		return
 	}
 	for _, read := range secretReads(plan) {
-		c.secrets.contents.Invalidate(read)
+		c.secrets.Invalidate(read)
 	}
 }
 
@@ -157,7 +160,11 @@ func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (fou
 		if read.name == "" {
 			continue
 		}
-		if contents[i], err = c.secrets.find(ctx, read); err != nil {
+		contents[i], err = c.secrets.Find(ctx, read, func(ctx context.Context) (secretContent, bool, error) {
+			content, err := c.get(ctx, read)
+			return content, false, err
+		})
+		if err != nil {
 			return backlog.Credentials{}, err
 		}
 	}
@@ -184,7 +191,9 @@ func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (fou
 		found.AllowInsecureConnection = tls[0] == "true"
 		found.SkipHostnameVerification = tls[1] == "false"
 		if path := tls[2]; path != "" && !found.AllowInsecureConnection {
-			return backlog.Credentials{}, trustInPod(path)
+			return backlog.Credentials{}, unreadable("the certificates to trust are in %s (tlsTrustCertsFilePath) inside of "+
+				"the pods, which the adapter cannot read: set spec.pulsar.tlsConfig of the policy to a Secret with them, or "+
+				"--pulsar-ca-file of the adapter (value pulsar.ca of the chart)", path)
 		}
 	}
 	return found, nil
@@ -211,5 +220,5 @@ func oauth2Params(config target.OAuth2Config, keyFile string) (string, error) {
 // Forget drops cached values that no caller has requested lately, above all Secrets.
 func (c *Credentials) Forget(now time.Time) {
 	c.plans.Forget(now)
-	c.secrets.contents.Forget(now)
+	c.secrets.Forget(now)
 }

@@ -345,7 +345,7 @@ func TestUnusedSecretsExpire(t *testing.T) {
 	plan, _ := c.plans.Last(access)
 	cached := func() []bool {
 		_, known := c.plans.Last(access)
-		_, read := c.secrets.contents.Last(secretReads(plan)[0])
+		_, read := c.secrets.Last(secretReads(plan)[0])
 		return []bool{known, read}
 	}
 	now = now.Add(10*time.Minute - time.Second)

@@ -7,13 +7,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
@@ -49,32 +47,15 @@ type secretContent [3]string
 // maxSecretValue exceeds any key or bundle of certificates; it bounds the cache.
 const maxSecretValue = 64 << 10
 
-// secrets reads single keys of single Secrets, and caches nothing else of them.
-type secrets struct {
-	reader   client.Reader
-	contents *target.Lookups[secretKey, secretContent]
-}
-
-func newSecrets(reader client.Reader, now func() time.Time) *secrets {
-	return &secrets{reader: reader, contents: target.NewLookups[secretKey, secretContent](now, target.LookupTTL)}
-}
-
-func (s *secrets) find(ctx context.Context, read secretKey) (secretContent, error) {
-	return s.contents.Find(ctx, read, func(ctx context.Context) (secretContent, bool, error) {
-		content, err := s.get(ctx, read)
-		return content, false, err
-	})
-}
-
 // get requests the Secret from the API server. The user has to create a missing Secret; the platform decides that one
 // is forbidden.
-func (s *secrets) get(ctx context.Context, read secretKey) (secretContent, error) {
+func (c *Credentials) get(ctx context.Context, read secretKey) (secretContent, error) {
 	if problems := validation.IsDNS1123Subdomain(read.name); len(problems) > 0 {
 		return secretContent{}, target.Invalidf("spec.pulsar.%s is %q, which cannot be the name of a Secret: %s", read.field,
 			read.name, problems[0])
 	}
 	var secret corev1.Secret
-	err := s.reader.Get(ctx, types.NamespacedName{Namespace: read.namespace, Name: read.name}, &secret)
+	err := c.reader.Get(ctx, types.NamespacedName{Namespace: read.namespace, Name: read.name}, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return secretContent{}, target.Invalidf("Secret %s, which spec.pulsar.%s names, does not exist: create it", read.name,
@@ -112,12 +93,4 @@ func inPodFile(plugin, params string) error {
 		"the credentials are in %s inside of the pods, which the adapter cannot read: put their content into the Secret, "+
 			"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own, such as %s",
 		path, ownToken)
-}
-
-// trustInPod is the error for a file of certificates that only the function's pods have.
-func trustInPod(path string) error {
-	return unreadable(
-		"the certificates to trust are in %s (tlsTrustCertsFilePath) inside of the pods, which the adapter cannot read: "+
-			"set spec.pulsar.tlsConfig of the policy to a Secret with them, or --pulsar-ca-file of the adapter (value "+
-			"pulsar.ca of the chart)", path)
 }
