@@ -43,7 +43,7 @@ const (
 	reportTimeout = 5 * time.Second
 )
 
-// Config configures Setup; all fields are required, but for Namespaces and PolicyChanged, which is not called.
+// Config configures Setup; all fields but Namespaces are required.
 type Config struct {
 	informer.Config
 
@@ -196,9 +196,6 @@ func serve(ctx context.Context, mgr manager.Manager, config informer.Config, rea
 	if err := reading.Serve(mgr, config, informer.NewPolicies(mgr.GetCache(), watched.HasSynced)); err != nil {
 		return err
 	}
-	reading.DecisionMaker, err = informer.NewDecisionMaker(ctx, mgr.GetCache(), informer.DecisionMakerConfig{
-		Lease: config.Lease, PollInterval: config.PollInterval, Now: config.Clock,
-		Own: reconciler.memories.decidedAt,
-	})
-	return err
+	reading.DecisionMaker = informer.NewDecisionMaker(config, reconciler.memories.decidedAt)
+	return reading.DecisionMaker.Follow(ctx, mgr.GetCache())
 }

@@ -77,9 +77,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	s.reading, err = informer.Setup(ctx, s.manager, informer.Config{
 		Store: store, PollInterval: p.PollInterval, Targets: p.Targets(worker),
 		Namespaces: s.options.Kube.WatchNamespaces, Lease: lease, Clock: time.Now,
-		// Called only once the parts run, when the server exists.
-		PolicyChanged: func(policy types.NamespacedName) { s.server.PolicyChanged(policy) },
-	})
+	}, func(policy types.NamespacedName) { s.server.PolicyChanged(policy) }) // once the parts run, when the server exists
 	if err != nil {
 		return err
 	}

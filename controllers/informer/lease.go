@@ -6,7 +6,6 @@ package informer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -29,21 +28,14 @@ const leaseExpires = 60 * time.Second
 // DecisionMaker is the replica that decides for all policies: the holder of the leader election's Lease, as this
 // replica sees it. It is safe for concurrent use.
 type DecisionMaker struct {
-	config DecisionMakerConfig
+	config Config
+	own    OwnDecision
 	seen   atomic.Pointer[leaseState]
 }
 
-// DecisionMakerConfig configures NewDecisionMaker; all fields but Own are required.
-type DecisionMakerConfig struct {
-	// Lease of the leader election.
-	Lease types.NamespacedName
-	// PollInterval is how often the holder decides.
-	PollInterval time.Duration
-	Now          func() time.Time
-	// Own returns when this process last decided for a policy, and why it has not since, as far as that is known; known is
-	// false if it does not decide for the policy. Nil for a process that never decides.
-	Own func(policy types.NamespacedName) (at time.Time, why string, known bool)
-}
+// OwnDecision returns when this process last decided for a policy, and why it has not since, as far as that is known;
+// known is false if it does not decide for the policy.
+type OwnDecision func(policy types.NamespacedName) (at time.Time, why string, known bool)
 
 // leaseState is the Lease as last observed; it is replaced, never changed.
 type leaseState struct {
@@ -55,26 +47,14 @@ type leaseState struct {
 	aliveAt time.Time
 }
 
-// NewDecisionMaker follows the Lease through the cache.
-func NewDecisionMaker(ctx context.Context, informers cache.Informers, config DecisionMakerConfig) (*DecisionMaker,
-	error,
-) {
-	d, err := newDecisionMaker(config)
-	if err != nil {
-		return nil, err
-	}
-	return d, d.follow(ctx, informers)
+// NewDecisionMaker has not observed the Lease before Follow. It takes a configuration that New accepted; own is nil for
+// a process that never decides.
+func NewDecisionMaker(config Config, own OwnDecision) *DecisionMaker {
+	return &DecisionMaker{config: config, own: own}
 }
 
-// newDecisionMaker returns a DecisionMaker that has not observed the Lease yet.
-func newDecisionMaker(config DecisionMakerConfig) (*DecisionMaker, error) {
-	if config.Lease.Name == "" || config.Lease.Namespace == "" || config.PollInterval <= 0 || config.Now == nil {
-		return nil, errors.New("decision maker: the Lease's namespace and name, PollInterval and Now must be set")
-	}
-	return &DecisionMaker{config: config}, nil
-}
-
-func (d *DecisionMaker) follow(ctx context.Context, informers cache.Informers) error {
+// Follow follows the Lease through the cache.
+func (d *DecisionMaker) Follow(ctx context.Context, informers cache.Informers) error {
 	if _, err := cluster.Follow(ctx, informers, &coordinationv1.Lease{}, d.observe); err != nil {
 		return fmt.Errorf("decision maker: watching Leases: %w", err)
 	}
@@ -103,7 +83,7 @@ func (d *DecisionMaker) observe(key types.NamespacedName, object client.Object) 
 	case before.holder == after.holder && before.renewTime.Equal(after.renewTime):
 		after.aliveAt = before.aliveAt
 	default:
-		after.aliveAt = d.config.Now()
+		after.aliveAt = d.config.Clock()
 	}
 	d.seen.Store(after)
 }
@@ -149,8 +129,8 @@ func (d *DecisionMaker) Current(p *v1alpha1.AutoscalingPolicy, now time.Time) er
 	if err := d.Alive(now); err != nil {
 		return err
 	}
-	if d.config.Own != nil {
-		at, why, known := d.config.Own(client.ObjectKeyFromObject(p))
+	if d.own != nil {
+		at, why, known := d.own(client.ObjectKeyFromObject(p))
 		switch {
 		case known && now.Sub(at) <= served.MaxAge(d.config.PollInterval):
 			return nil

@@ -102,12 +102,11 @@ func TestDecisionMakerAlive(t *testing.T) {
 			now := start
 			scheme, err := Scheme()
 			require.NoError(t, err)
-			d, err := NewDecisionMaker(t.Context(), &informertest.FakeInformers{Scheme: scheme},
-				DecisionMakerConfig{
-					Lease:        types.NamespacedName{Namespace: "system", Name: "decider"},
-					PollInterval: 10 * time.Second, Now: func() time.Time { return now },
-				})
-			require.NoError(t, err)
+			d := NewDecisionMaker(Config{
+				Lease:        types.NamespacedName{Namespace: "system", Name: "decider"},
+				PollInterval: 10 * time.Second, Clock: func() time.Time { return now },
+			}, nil)
+			require.NoError(t, d.Follow(t.Context(), &informertest.FakeInformers{Scheme: scheme}))
 			test.seen(d, func(by time.Duration) { now = now.Add(by) })
 			if test.dead == "" {
 				require.NoError(t, d.Alive(now))
@@ -125,7 +124,7 @@ func TestDecisionMakerAlive(t *testing.T) {
 
 func TestADecisionGrowsTooOld(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
-	type own struct {
+	type decided struct {
 		at    time.Time
 		why   string
 		known bool
@@ -134,7 +133,7 @@ func TestADecisionGrowsTooOld(t *testing.T) {
 		// age of the written decision, by the clock of the holder; nil without one.
 		age    *time.Duration
 		behind time.Duration
-		own    *own
+		own    *decided
 		old    string
 	}{
 		"it was written a heartbeat ago": {age: new(5*time.Minute + 59*time.Second)},
@@ -147,32 +146,31 @@ func TestADecisionGrowsTooOld(t *testing.T) {
 			age: new(7 * time.Minute), behind: -10 * time.Minute, old: "no decision since",
 		},
 		"this process decided just now": {
-			age: new(time.Hour), own: &own{at: start.Add(-30 * time.Second), known: true},
+			age: new(time.Hour), own: &decided{at: start.Add(-30 * time.Second), known: true},
 		},
-		"this process does not decide for it": {age: new(time.Minute), own: &own{}},
+		"this process does not decide for it": {age: new(time.Minute), own: &decided{}},
 		"a reconcile hangs": {
-			age: new(time.Minute), own: &own{at: start.Add(-31 * time.Second), known: true},
+			age: new(time.Minute), own: &decided{at: start.Add(-31 * time.Second), known: true},
 			old: "no decision since 2027-01-15T07:59:29Z: no reconcile of the policy has ended since",
 		},
 		"reconciles fail": {
-			age: new(time.Minute), own: &own{start.Add(-time.Minute), "finding the target: forbidden", true},
+			age: new(time.Minute), own: &decided{start.Add(-time.Minute), "finding the target: forbidden", true},
 			old: "no decision since 2027-01-15T07:59:00Z: finding the target: forbidden",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			config := DecisionMakerConfig{
-				Lease:        types.NamespacedName{Namespace: "system", Name: "decider"},
-				PollInterval: 10 * time.Second, Now: func() time.Time { return start },
-			}
+			var own OwnDecision
 			if test.own != nil {
-				config.Own = func(key types.NamespacedName) (time.Time, string, bool) {
+				own = func(key types.NamespacedName) (time.Time, string, bool) {
 					require.Equal(t, "media/resize", key.String())
 					return test.own.at, test.own.why, test.own.known
 				}
 			}
-			d, err := newDecisionMaker(config)
-			require.NoError(t, err)
+			d := NewDecisionMaker(Config{
+				Lease:        types.NamespacedName{Namespace: "system", Name: "decider"},
+				PollInterval: 10 * time.Second, Clock: func() time.Time { return start },
+			}, own)
 			holders := start.Add(-test.behind)
 			seen(d, lease("a", holders.Add(-2*time.Second)))
 			seen(d, lease("a", holders))
@@ -180,7 +178,7 @@ func TestADecisionGrowsTooOld(t *testing.T) {
 			if test.age != nil {
 				p.Status.Decision = &v1alpha1.Decision{Time: metav1.NewTime(holders.Add(-*test.age))}
 			}
-			err = d.Current(p, start)
+			err := d.Current(p, start)
 			if test.old == "" {
 				require.NoError(t, err)
 				return
@@ -194,12 +192,8 @@ func TestADecisionGrowsTooOld(t *testing.T) {
 }
 
 func TestWithoutADecisionMakerNoDecisionIsCurrent(t *testing.T) {
-	d, err := newDecisionMaker(DecisionMakerConfig{
-		Lease: types.NamespacedName{Namespace: "system", Name: "decider"}, PollInterval: time.Second, Now: time.Now,
-		Own: func(types.NamespacedName) (time.Time, string, bool) { return time.Now(), "", true },
-	})
-	require.NoError(t, err)
+	d := NewDecisionMaker(Config{
+		Lease: types.NamespacedName{Namespace: "system", Name: "decider"}, PollInterval: time.Second, Clock: time.Now,
+	}, func(types.NamespacedName) (time.Time, string, bool) { return time.Now(), "", true })
 	require.ErrorContains(t, d.Current(&v1alpha1.AutoscalingPolicy{}, time.Now()), "does not exist")
-	_, err = newDecisionMaker(DecisionMakerConfig{})
-	require.ErrorContains(t, err, "must be set")
 }

@@ -18,18 +18,22 @@ import (
 // Policies reads policies from the cache. It is safe for concurrent use.
 type Policies struct {
 	reader client.Reader
-	synced func() bool
-	// missing says why the cache will not have policies; nil when it always will.
-	missing func() error
+	// unread says why the cache does not have all policies; nil if it has.
+	unread func() error
 }
 
 // NewPolicies reads the policies of a cache; synced says whether it has all of them.
 func NewPolicies(reader client.Reader, synced func() bool) *Policies {
-	return &Policies{reader: reader, synced: synced}
+	return &Policies{reader: reader, unread: func() error {
+		if synced() {
+			return nil
+		}
+		return fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
+	}}
 }
 
 // Synced reports whether all policies are in the cache.
-func (p *Policies) Synced() bool { return p.synced() }
+func (p *Policies) Synced() bool { return p.unread() == nil }
 
 // Policy returns the policy, which the caller must not change. It fails with an API server's NotFound, with
 // backlog.ErrNoData until the cache has synced, and with backlog.ErrUnsupported when the kind is not installed.
@@ -38,8 +42,8 @@ func (p *Policies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy
 }
 
 func (p *Policies) read(ctx context.Context, key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {
-	if !p.synced() {
-		return nil, p.unread()
+	if err := p.unread(); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, target.CacheTimeout)
 	defer cancel()
@@ -50,21 +54,12 @@ func (p *Policies) read(ctx context.Context, key types.NamespacedName) (*v1alpha
 	return &found, nil
 }
 
-func (p *Policies) unread() error {
-	if p.missing != nil {
-		if err := p.missing(); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
-}
-
 // connection is target.ConnectionOf; backlog.ErrNoData until the cache has synced.
 func (p *Policies) connection(ctx context.Context, namespace string,
 	ref v1alpha1.ScaleTargetRef,
 ) (*v1alpha1.PulsarConnection, error) {
-	if !p.synced() {
-		return nil, p.unread()
+	if err := p.unread(); err != nil {
+		return nil, err
 	}
 	return target.ConnectionOf(ctx, p.reader, namespace, ref)
 }

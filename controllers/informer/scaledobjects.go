@@ -23,8 +23,8 @@ import (
 type ScaledObjects struct {
 	reader    client.Reader
 	installed func(kind string) bool
-	// missing says why the cache will not have the kind; nil while it syncs.
-	missing func(kind string) error
+	// unread says why the cache does not have ScaledObjects; nil if it has.
+	unread func() error
 }
 
 // autoscalerStatus has the fields of a HorizontalPodAutoscaler's status with its replicas.
@@ -41,11 +41,8 @@ type autoscalerStatus struct {
 // sync (every 15 s by default). It fails with an API server's NotFound for a missing ScaledObject,
 // backlog.ErrUnsupported without KEDA, and backlog.ErrNoData before the first sync.
 func (s *ScaledObjects) Replicas(key types.NamespacedName) (int32, error) {
-	if !s.installed(cluster.KindScaledObject) {
-		if err := s.missing(cluster.KindScaledObject); err != nil {
-			return 0, err
-		}
-		return 0, fmt.Errorf("%w: ScaledObjects are being read", backlog.ErrNoData)
+	if err := s.unread(); err != nil {
+		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), target.CacheTimeout)
 	defer cancel()

@@ -144,7 +144,7 @@ func cachedScaledObjects(t *testing.T, objects ...client.Object) *ScaledObjects 
 		target.IndexByScaledObject,
 	)
 	return &ScaledObjects{
-		reader: builder.Build(), installed: func(string) bool { return true }, missing: func(string) error { return nil },
+		reader: builder.Build(), installed: func(string) bool { return true }, unread: func() error { return nil },
 	}
 }
 
@@ -158,11 +158,8 @@ func TestMissingScaledObject(t *testing.T) {
 	_, err = s.Replicas(key)
 	require.True(t, apierrors.IsNotFound(err), "its target is not there: %v", err)
 
-	s.installed = func(string) bool { return false }
-	_, err = s.Replicas(key)
-	require.ErrorIs(t, err, backlog.ErrNoData)
 	absent := errors.New("not installed")
-	s.missing = func(string) error { return absent }
+	s.unread = func() error { return absent }
 	_, err = s.Replicas(key)
 	require.ErrorIs(t, err, absent)
 }

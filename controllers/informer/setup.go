@@ -27,7 +27,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// Config is how both programs read Kubernetes; all fields but Namespaces and PolicyChanged are required.
+// Config is how both programs read Kubernetes; all fields but Namespaces are required.
 type Config struct {
 	Store *backlog.Store
 	// PollInterval of the adapter, as far as this process knows it: the age limit of decisions depends on it.
@@ -40,9 +40,6 @@ type Config struct {
 	Lease types.NamespacedName
 	// Clock returns the time, such as time.Now.
 	Clock func() time.Time
-	// PolicyChanged is called for every policy that was created, changed or deleted, once the cache has the change. It
-	// must not block. It is for Setup.
-	PolicyChanged func(policy types.NamespacedName)
 }
 
 // Informers reads Kubernetes from the cache.
@@ -75,8 +72,11 @@ func readKinds() []string {
 }
 
 // Setup adds the readers of Kubernetes to a manager with Scheme and CacheOptions: no reconciler, no writes, no events.
-// Nothing runs, and no request is sent, before the manager starts.
-func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers, error) {
+// Nothing runs, and no request is sent, before the manager starts. changed is called for every policy that was created,
+// changed or deleted, once the cache has the change; it must not block.
+func Setup(ctx context.Context, mgr manager.Manager, config Config, changed func(policy types.NamespacedName)) (
+	*Informers, error,
+) {
 	discovery, err := cluster.NewDiscovery(cluster.DiscoveryConfig{
 		Mapper: mgr.GetRESTMapper(), Cache: mgr.GetCache(), Kinds: readKinds(), Index: readIndexOf, Optional: true,
 	})
@@ -87,37 +87,30 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers,
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	r.DecisionMaker, err = newDecisionMaker(DecisionMakerConfig{
-		Lease: config.Lease, PollInterval: config.PollInterval, Now: config.Clock,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("controllers: %w", err)
-	}
-	discovery.OnSynced(cluster.KindLease, func() error { return r.DecisionMaker.follow(ctx, mgr.GetCache()) })
-	discovery.OnSynced(cluster.KindPolicy, func() error {
-		return notifyOfPolicies(ctx, mgr.GetCache(), config.PolicyChanged)
-	})
+	r.DecisionMaker = NewDecisionMaker(config, nil)
+	discovery.OnSynced(cluster.KindLease, func() error { return r.DecisionMaker.Follow(ctx, mgr.GetCache()) })
+	discovery.OnSynced(cluster.KindPolicy, func() error { return notifyOfPolicies(ctx, mgr.GetCache(), changed) })
 	if err := discovery.AddTo(mgr); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	err = r.Serve(mgr, config, &Policies{
-		reader: mgr.GetCache(), synced: func() bool { return discovery.Installed(cluster.KindPolicy) },
-		missing: func() error { return missing(discovery, cluster.KindPolicy) },
+		reader: mgr.GetCache(), unread: func() error { return unread(discovery, cluster.KindPolicy) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	r.ScaledObjects = &ScaledObjects{
 		reader: mgr.GetCache(), installed: discovery.Installed,
-		missing: func(kind string) error { return missing(discovery, kind) },
+		unread: func() error { return unread(discovery, cluster.KindScaledObject) },
 	}
 	return r, nil
 }
 
 // New adds the readers of targets and pods to a manager. Signals and policies follow with Serve.
 func New(mgr manager.Manager, discovery cluster.Discovery, config Config) (*Informers, error) {
-	if config.Store == nil || config.Targets.Worker == nil || config.Clock == nil {
-		return nil, errors.New("store, worker and clock must be set")
+	if config.Store == nil || config.Targets.Worker == nil || config.Clock == nil || config.PollInterval <= 0 ||
+		config.Lease.Name == "" || config.Lease.Namespace == "" {
+		return nil, errors.New("store, worker, clock, poll interval and the Lease's namespace and name must be set")
 	}
 	r := &Informers{discovery: discovery}
 	if err := r.findTargets(mgr, config); err != nil {
@@ -169,9 +162,6 @@ func (r *Informers) findTargets(mgr manager.Manager, config Config) (err error) 
 }
 
 func notifyOfPolicies(ctx context.Context, informers cache.Informers, notify func(types.NamespacedName)) error {
-	if notify == nil {
-		return nil
-	}
 	_, err := cluster.Follow(ctx, informers, cluster.NewObject(cluster.KindPolicy),
 		func(policy types.NamespacedName, _ client.Object) { notify(policy) })
 	if err != nil {
@@ -197,10 +187,14 @@ func readIndexOf(kind string) (field string, by client.IndexerFunc) {
 	return target.IndexOf(kind)
 }
 
-// missing returns an error with the fix if the kind is not installed, else nil.
-func missing(discovery cluster.Discovery, kind string) error {
-	if !discovery.Absent(kind) {
+// unread is why the cache does not have the objects of a kind, with the fix if the kind is not installed; nil if it has
+// them.
+func unread(discovery cluster.Discovery, kind string) error {
+	switch {
+	case discovery.Installed(kind):
 		return nil
+	case !discovery.Absent(kind):
+		return fmt.Errorf("%w: objects of kind %s are being read", backlog.ErrNoData, kind)
 	}
 	what := map[string]string{
 		cluster.KindPolicy: "install the CustomResourceDefinition of pulsar-autoscaler, or set target, function, sink " +

@@ -45,9 +45,8 @@ func TestPoliciesAreReadOnceTheirKindIsInstalled(t *testing.T) {
 		key := types.NamespacedName{Namespace: "media", Name: "resize"}
 		resize := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		policies := &Policies{
-			reader:  fake.NewClientBuilder().WithScheme(scheme).WithObjects(resize).Build(),
-			synced:  func() bool { return discovery.Installed(cluster.KindPolicy) },
-			missing: func() error { return missing(discovery, cluster.KindPolicy) },
+			reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(resize).Build(),
+			unread: func() error { return unread(discovery, cluster.KindPolicy) },
 		}
 		reading := &Informers{discovery: discovery}
 		require.ErrorIs(t, reading.Ready(), backlog.ErrNoData)

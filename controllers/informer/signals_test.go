@@ -30,7 +30,7 @@ func testSignals(t *testing.T, env *testEnv) (s *Signals, resolve func() int) {
 	t.Helper()
 	s = newSignals(signalsConfig{
 		Store: env.store, Targets: env.targets,
-		Policies: &Policies{reader: env.client, synced: func() bool { return true }}, Now: env.clock, Forget: env.forget,
+		Policies: NewPolicies(env.client, func() bool { return true }), Now: env.clock, Forget: env.forget,
 	})
 	return s, func() (count int) {
 		for ; s.queue.Len() > 0; count++ {
@@ -255,7 +255,7 @@ func TestAFunctionWorkerThatIsSlowDelaysOnlyWhatItRuns(t *testing.T) {
 				env.restart()
 				s := newSignals(signalsConfig{
 					Store: env.store, Targets: env.targets, Now: time.Now, Forget: env.forget,
-					Policies: &Policies{reader: env.client, synced: func() bool { return true }},
+					Policies: NewPolicies(env.client, func() bool { return true }),
 				})
 				ctx, cancel := context.WithCancel(t.Context())
 				var ends sync.WaitGroup
@@ -298,7 +298,7 @@ func TestStartResolvesUntilTheContextEnds(t *testing.T) {
 		var forgotten []time.Time
 		s := newSignals(signalsConfig{
 			Store: env.store, Targets: env.targets,
-			Policies: &Policies{reader: env.client, synced: func() bool { return true }},
+			Policies: NewPolicies(env.client, func() bool { return true }),
 			Now:      func() time.Time { return env.now.Add(time.Since(start)) },
 			Forget:   func(now time.Time) { forgotten = append(forgotten, now) },
 		})
@@ -317,17 +317,4 @@ func TestStartResolvesUntilTheContextEnds(t *testing.T) {
 		cancel()
 		require.NoError(t, <-done)
 	})
-}
-
-func TestPoliciesAreReadFromTheCache(t *testing.T) {
-	env := newTestEnv(t, nil, fixture.Policy())
-	policies := &Policies{reader: env.client, synced: func() bool { return true }}
-	p, err := policies.Policy(fixture.Key())
-	require.NoError(t, err)
-	require.Equal(t, "resize", p.Spec.ScaleTargetRef.Name)
-	_, err = policies.Policy(types.NamespacedName{Namespace: fixture.Namespace, Name: "other"})
-	require.True(t, apierrors.IsNotFound(err))
-	policies.synced = func() bool { return false }
-	_, err = policies.Policy(fixture.Key())
-	require.ErrorIs(t, err, backlog.ErrNoData)
 }
