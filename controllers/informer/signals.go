@@ -4,6 +4,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -130,7 +131,11 @@ func newSignals(config signalsConfig) *Signals {
 func (s *Signals) Read(resource schema.GroupResource, key types.NamespacedName, detail backlog.Detail,
 	now time.Time,
 ) (backlog.Reading, error) {
-	subscription, err := s.subscription(signalKey{resource: resource, key: key}, detail, now)
+	return s.read(signalKey{resource: resource, key: key}, detail, now)
+}
+
+func (s *Signals) read(k signalKey, detail backlog.Detail, now time.Time) (backlog.Reading, error) {
+	subscription, err := s.subscription(k, detail, now)
 	if err != nil {
 		return backlog.Reading{}, err
 	}
@@ -144,7 +149,12 @@ func (s *Signals) subscription(k signalKey, detail backlog.Detail, now time.Time
 		if err := s.exists(k); err != nil {
 			return backlog.Subscription{}, err
 		}
-		return backlog.Subscription{}, s.begin(k, detail, now)
+		unresolved := fmt.Errorf("%w: first request for %s, its subscription is being resolved", backlog.ErrNoData, k)
+		first := &lookup{err: unresolved, pending: true, usedAt: now}
+		if detail.Has(backlog.Bytes) {
+			first.bytesUsedAt = now
+		}
+		return backlog.Subscription{}, cmp.Or(s.begin(k, first), unresolved)
 	}
 	if renew {
 		s.config.Store.TrackUntil(k.owner(), found.wanted(now), now.Add(trackFor))
@@ -178,21 +188,23 @@ func (s *Signals) use(k signalKey, detail backlog.Detail, now time.Time) (found 
 	return found, renew
 }
 
-// begin queues a key that exists for its first resolution.
-func (s *Signals) begin(k signalKey, detail backlog.Detail, now time.Time) error {
+// begin adds the lookup of a key, and queues it if it is pending. It refuses one key too many, and changes nothing if
+// a concurrent first request was faster.
+func (s *Signals) begin(k signalKey, first *lookup) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := fmt.Errorf("%w: first request for %s, its subscription is being resolved", backlog.ErrNoData, k)
-	if s.lookups[k] == nil {
-		s.queue.Add(k)
-		l := &lookup{err: err, pending: true, usedAt: now}
-		if detail.Has(backlog.Bytes) {
-			l.bytesUsedAt = now
-		}
-		s.lookups[k] = l
-		s.named.count(k, 1)
+	if s.lookups[k] != nil {
+		return nil
 	}
-	return err
+	if err := s.bounded(k); err != nil {
+		return err
+	}
+	s.lookups[k] = first
+	s.named.count(k, 1)
+	if first.pending {
+		s.queue.Add(k)
+	}
+	return nil
 }
 
 // exists fails unless the object is in the cache.

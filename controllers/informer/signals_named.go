@@ -27,7 +27,7 @@ const maxShare = 4
 type requests map[string]int
 
 func (r requests) count(k signalKey, by int) {
-	if k.subscription == "" && k.component == (function.Component{}) {
+	if !k.isNamed() {
 		return
 	}
 	if r[k.key.Namespace] += by; r[k.key.Namespace] == 0 {
@@ -61,15 +61,7 @@ func named(namespace string, component function.Component) signalKey {
 func (s *Signals) ReadComponent(namespace string, component function.Component, now time.Time) (
 	backlog.Reading, error,
 ) {
-	k := named(namespace, component)
-	if err := s.bounded(k); err != nil {
-		return backlog.Reading{}, err
-	}
-	subscription, err := s.subscription(k, backlog.Slim, now)
-	if err != nil {
-		return backlog.Reading{}, err
-	}
-	return s.config.Store.Read(subscription, now)
+	return s.read(named(namespace, component), backlog.Slim, now)
 }
 
 // ReadSubscription returns the reading of a subscription. The first request starts the tracking and gets
@@ -81,10 +73,13 @@ func (s *Signals) ReadSubscription(namespace string, subscription backlog.Subscr
 	k.subscription = fmt.Sprintf("%s on %q at %s %q", subscription.Name,
 		slices.Concat(subscription.Topics, subscription.Patterns),
 		subscription.Cluster.AdminURL, subscription.Cluster.Access)
-	if err := s.bounded(k); err != nil {
-		return backlog.Reading{}, err
+	found, renew := s.use(k, backlog.Slim, now)
+	if found == nil {
+		if err := s.begin(k, &lookup{subscription: subscription, usedAt: now, trackedAt: now}); err != nil {
+			return backlog.Reading{}, err
+		}
+		renew = true
 	}
-	renew := s.renew(k, subscription, now)
 	for {
 		if renew {
 			s.config.Store.TrackUntil(k.owner(), subscription, now.Add(trackFor))
@@ -97,12 +92,10 @@ func (s *Signals) ReadSubscription(namespace string, subscription backlog.Subscr
 	}
 }
 
-// bounded refuses a new key when there are too many. The store bounds their topics.
+// bounded refuses a new key when there are too many. The store bounds their topics. mu is held.
 func (s *Signals) bounded(k signalKey) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	switch keys := s.named[k.key.Namespace]; {
-	case s.lookups[k] != nil:
+	case !k.isNamed():
 		return nil
 	case keys >= maxNamed/maxShare:
 		return backlog.Errorf(backlog.ErrNotTracked,
@@ -116,22 +109,9 @@ func (s *Signals) bounded(k signalKey) error {
 	return nil
 }
 
-// renew records a request, and returns whether to begin or renew the tracking in the store.
-func (s *Signals) renew(k signalKey, subscription backlog.Subscription, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.lookups[k]
-	if l == nil {
-		l = &lookup{subscription: subscription}
-		s.lookups[k] = l
-		s.named.count(k, 1)
-	}
-	l.usedAt = now
-	due := now.Sub(l.trackedAt) >= trackAgain
-	if due {
-		l.trackedAt = now
-	}
-	return due
+// isNamed reports whether the key is not an object in Kubernetes.
+func (k signalKey) isNamed() bool {
+	return k.subscription != "" || k.component != (function.Component{})
 }
 
 // isFinal reports whether the error is a result, and not a failure to get one.
