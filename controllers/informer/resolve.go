@@ -18,17 +18,25 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// send resolves a key, or queues it beside the resolvers if a function worker has to answer: one that is slow delays
-// only what it runs.
-func send(ctx context.Context, s *Signals, k signalKey) {
+// resolve resolves a key, or queues it beside the resolvers if a function worker has to answer: one that is slow delays
+// only what it runs. The policy is read once: that of another version might need the worker after all.
+func (s *Signals) resolve(ctx context.Context, k signalKey) {
+	p, unread := s.policyOf(ctx, k)
 	address, background := k.component.Address(), s.config.Targets.Background
-	if k.resource == v1alpha1.GroupResource() {
-		if p, err := s.config.Policies.read(ctx, k.key); err == nil {
-			address = s.config.Targets.WorkerOf(ctx, p)
+	if address == "" && unread == nil {
+		address = s.config.Targets.WorkerOf(ctx, p)
+	}
+	resolve := func(ctx context.Context) {
+		timed, cancel := context.WithTimeout(ctx, resolveTimeout)
+		defer cancel()
+		subscription, err := backlog.Subscription{}, unread
+		if err == nil {
+			subscription, err = s.subscriptionOf(timed, k, p)
 		}
+		s.resolved(ctx, k, subscription, err)
 	}
 	if address == "" || background == nil {
-		s.resolve(ctx, k)
+		resolve(ctx)
 		return
 	}
 	s.mu.Lock()
@@ -38,14 +46,12 @@ func send(ctx context.Context, s *Signals, k signalKey) {
 	}
 	s.mu.Unlock()
 	if l != nil { // else it expired
-		background.Add(k.key.Namespace, address, func(ctx context.Context) { s.resolve(ctx, k) })
+		background.Add(k.key.Namespace, address, resolve)
 	}
 }
 
-func (s *Signals) resolve(ctx context.Context, k signalKey) {
-	timed, cancel := context.WithTimeout(ctx, resolveTimeout)
-	defer cancel()
-	subscription, err := s.subscriptionOf(timed, k)
+// resolved tracks the result of a resolution.
+func (s *Signals) resolved(ctx context.Context, k signalKey, subscription backlog.Subscription, err error) {
 	now := s.config.Now()
 	wanted, troubled := s.record(k, subscription, err, now)
 	if wanted != nil {
@@ -90,27 +96,29 @@ func (s *Signals) record(k signalKey, subscription backlog.Subscription, err err
 	return wanted, troubled
 }
 
+// policyOf reads the policy of a key; that of an object has its target alone.
+func (s *Signals) policyOf(ctx context.Context, k signalKey) (*v1alpha1.AutoscalingPolicy, error) {
+	if k.resource == v1alpha1.GroupResource() {
+		return s.config.Policies.read(ctx, k.key)
+	}
+	kind := cluster.KindFor(k.resource)
+	return &v1alpha1.AutoscalingPolicy{Spec: v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: v1alpha1.ScaleTargetRef{
+		APIVersion: cluster.GVK(kind).GroupVersion().String(), Kind: kind, Name: k.key.Name,
+	}}}, nil
+}
+
 // subscriptionOf returns the object's subscription: NotFound when the object is gone, a plan.Violation, or an error
 // worth a retry.
-func (s *Signals) subscriptionOf(ctx context.Context, k signalKey) (backlog.Subscription, error) {
+func (s *Signals) subscriptionOf(ctx context.Context, k signalKey, p *v1alpha1.AutoscalingPolicy) (
+	backlog.Subscription, error,
+) {
 	if k.component != (function.Component{}) {
 		return s.config.Targets.Workers.Subscription(ctx, k.component)
 	}
-	kind := cluster.KindFor(k.resource)
-	ref := v1alpha1.ScaleTargetRef{
-		APIVersion: cluster.GVK(kind).GroupVersion().String(), Kind: kind, Name: k.key.Name,
-	}
-	spec := v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref}
-	if k.resource == v1alpha1.GroupResource() {
-		p, err := s.config.Policies.read(ctx, k.key)
-		if err != nil {
-			return backlog.Subscription{}, err
-		}
-		spec = p.Spec
-	}
+	kind, spec := cluster.KindFor(k.resource), p.Spec
 	if kind == cluster.KindStatefulSet {
 		var err error
-		if spec.Pulsar, err = s.config.Policies.connection(ctx, k.key.Namespace, ref); err != nil {
+		if spec.Pulsar, err = s.config.Policies.connection(ctx, k.key.Namespace, spec.ScaleTargetRef); err != nil {
 			return backlog.Subscription{}, err
 		}
 	}

@@ -239,7 +239,7 @@ func (s *Signals) Start(ctx context.Context) error {
 					return nil
 				}
 				if ctx.Err() == nil { // else the queue only runs empty
-					send(ctx, s, k)
+					s.resolve(ctx, k)
 				}
 				s.queue.Done(k)
 			}

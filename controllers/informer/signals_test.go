@@ -43,29 +43,34 @@ func testSignals(t *testing.T, env *testEnv) (s *Signals, resolve func() int) {
 }
 
 func TestRequestedObjectIsTracked(t *testing.T) {
-	for name, resource := range map[string]schema.GroupResource{
-		"for a policy": v1alpha1.GroupResource(), "for a Function": cluster.ResourceFor(
-			cluster.KindFunction), "for a Sink": cluster.ResourceFor(cluster.KindSink),
-	} {
+	policy := v1alpha1.GroupResource()
+	tests := map[string]struct {
+		resource schema.GroupResource
+		objects  []client.Object
+	}{
+		"for a policy":   {policy, []client.Object{fixture.Policy(), fixture.Function()}},
+		"for a Function": {cluster.ResourceFor(cluster.KindFunction), []client.Object{fixture.Function()}},
+		"for a Sink":     {cluster.ResourceFor(cluster.KindSink), []client.Object{fixture.Workload(cluster.KindSink)}},
+		"for a policy of a component": {
+			policy, []client.Object{fixture.ComponentPolicy(), fixture.Mesh(), fixture.MeshChild()},
+		},
+		"for a policy that names what any target consumes": {
+			policy, []client.Object{fixture.ConsumerPolicy("argoproj.io/v1alpha1", "Rollout")},
+		},
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(
-				t,
-				nil,
-				fixture.Function(),
-				fixture.Workload(cluster.KindSink),
-				fixture.Policy(),
-				fixture.ConfigMap(),
-			)
+			env := newTestEnv(t, nil, append(test.objects, fixture.ConfigMap())...)
 			s, resolve := testSignals(t, env)
 			for range 3 {
-				_, err := s.Read(resource, fixture.Key(), backlog.Slim, env.now)
+				_, err := s.Read(test.resource, fixture.Key(), backlog.Slim, env.now)
 				require.ErrorIs(t, err, backlog.ErrNoData)
 			}
 			require.Equal(t, 1, resolve(), "three requests, one resolution")
-			_, err := s.Read(resource, fixture.Key(), backlog.Slim, env.now)
+			_, err := s.Read(test.resource, fixture.Key(), backlog.Slim, env.now)
 			require.ErrorIs(t, err, backlog.ErrNoData, "tracked, and not fetched yet")
 			env.answer(700, 10_000)
-			reading, err := s.Read(resource, fixture.Key(), backlog.Slim, env.now)
+			reading, err := s.Read(test.resource, fixture.Key(), backlog.Slim, env.now)
 			requireReady(t, 700, reading, err)
 		})
 	}
@@ -289,6 +294,36 @@ func TestAFunctionWorkerThatIsSlowDelaysOnlyWhatItRuns(t *testing.T) {
 			})
 		})
 	}
+}
+
+// policyReads counts the reads of policies.
+type policyReads struct {
+	client.Reader
+
+	count int
+}
+
+func (r *policyReads) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption,
+) error {
+	r.count++
+	return r.Reader.Get(ctx, key, object, options...)
+}
+
+// TestAResolutionReadsThePolicyOnce: of another version, it might wait for a function worker after all.
+func TestAResolutionReadsThePolicyOnce(t *testing.T) {
+	env := newTestEnv(t, nil, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	s, _ := testSignals(t, env)
+	reads := &policyReads{Reader: env.client}
+	s.config.Policies = NewPolicies(reads, func() bool { return true })
+	_, err := s.Read(v1alpha1.GroupResource(), fixture.Key(), backlog.Slim, env.now)
+	require.ErrorIs(t, err, backlog.ErrNoData)
+	reads.count = 0
+	k, _ := s.queue.Get()
+	s.resolve(t.Context(), k)
+	require.Equal(t, 1, reads.count)
+	_, err = s.subscription(k, backlog.Slim, env.now)
+	require.NoError(t, err)
 }
 
 func TestStartResolvesUntilTheContextEnds(t *testing.T) {
