@@ -41,18 +41,6 @@ const (
 	applyError    = "error"
 )
 
-// Results of writes of replicas.
-const (
-	scaleDone  = "scaled"
-	scaleError = "error"
-)
-
-// Results of status patches.
-const (
-	patchDone  = "patched"
-	patchError = "error"
-)
-
 // controllerMetrics are in docs/metrics.md. Durations of reconciles are controller-runtime's.
 type controllerMetrics struct {
 	reconciles    *prometheus.CounterVec

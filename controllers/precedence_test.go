@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -23,12 +22,6 @@ func TestAUsersPolicyTakesPrecedenceOverASets(t *testing.T) {
 	named := fixture.Policy()
 	named.CreationTimestamp = metav1.NewTime(time.Now())
 	env := newTestEnv(t, fixture.Function(), fixture.ConfigMap(), ofSet, named)
-	var found plan.Autoscalers
-	require.NoError(t, env.reconciler.observer.observePrecedence(t.Context(), named, &found))
-	require.Empty(t, found.OlderPolicy)
-	require.NoError(t, env.reconciler.observer.observePrecedence(t.Context(), ofSet, &found))
-	require.Equal(t, "resize", found.OlderPolicy, "until it is deleted")
-
 	last := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
 	fixture.SetOwner(last, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, ofSet.Name)
 	require.NoError(t, env.client.Create(t.Context(), last))

@@ -36,10 +36,10 @@ func (a applier) scale(ctx context.Context, subject plan.Subject, replicas int32
 // scaled counts and logs a write, and says what failed.
 func (m *controllerMetrics) scaled(ctx context.Context, subject plan.Subject, replicas int32, err error) error {
 	if err != nil {
-		m.scales.WithLabelValues(scaleError).Inc()
+		m.scales.WithLabelValues("error").Inc()
 		return fmt.Errorf("scaling %s to %d: %w", plan.Name(subject.Policy.Spec), replicas, err)
 	}
-	m.scales.WithLabelValues(scaleDone).Inc()
+	m.scales.WithLabelValues("scaled").Inc()
 	log.FromContext(ctx).Info("target scaled", "target", plan.ShortName(subject.Policy.Spec), "from",
 		*subject.Target.Replicas, "to", replicas)
 	return nil

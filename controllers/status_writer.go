@@ -106,10 +106,10 @@ func (w *statusWriter) patch(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 		if apierrors.IsNotFound(err) {
 			return written, nil // deleted meanwhile; its own event follows
 		}
-		w.metrics.statusPatches.WithLabelValues(patchError).Inc()
+		w.metrics.statusPatches.WithLabelValues("error").Inc()
 		return nil, fmt.Errorf("writing the status: %w", err)
 	}
 	written.ManagedFields = nil // as in the cache
-	w.metrics.statusPatches.WithLabelValues(patchDone).Inc()
+	w.metrics.statusPatches.WithLabelValues("patched").Inc()
 	return written, nil
 }

@@ -126,7 +126,6 @@ func listed(ctx context.Context, reader client.Reader, options ...client.ListOpt
 // policyChanged admits changes of the spec and deletion in the foreground, and drops our own status writes.
 func policyChanged() predicate.Predicate {
 	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return true },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil)
 		},
@@ -149,16 +148,14 @@ func autoscalerChanged() predicate.Predicate {
 	}}
 }
 
-// mirrored is the part of a HorizontalPodAutoscaler's status that a policy's status repeats.
-type mirrored struct{ status, reason, message string }
-
-func scalingActive(hpa *autoscalingv2.HorizontalPodAutoscaler) mirrored {
+// scalingActive is the part of a HorizontalPodAutoscaler's status that a policy's status repeats.
+func scalingActive(hpa *autoscalingv2.HorizontalPodAutoscaler) [3]string {
 	for _, c := range hpa.Status.Conditions {
 		if c.Type == autoscalingv2.ScalingActive {
-			return mirrored{string(c.Status), c.Reason, c.Message}
+			return [3]string{string(c.Status), c.Reason, c.Message}
 		}
 	}
-	return mirrored{}
+	return [3]string{}
 }
 
 // rollout is the status of a change of the pods: pending for a Function, running for a StatefulSet.

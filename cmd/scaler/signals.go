@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,12 +33,11 @@ func (s signals) Read(subject keda.Subject, now time.Time) (backlog.Reading, err
 		key := types.NamespacedName{Namespace: subject.Namespace, Name: subject.Policy}
 		return s.read.Read(v1alpha1.GroupResource(), key, backlog.Slim, now)
 	case subject.Target.Kind != "":
-		resource, known := cluster.ResourceOf(subject.Target.Kind)
-		if !known {
+		if !slices.Contains(cluster.MeasuredKinds(), subject.Target.Kind) {
 			return backlog.Reading{}, fmt.Errorf("%w: kind %s is not measured", backlog.ErrUnsupported, subject.Target.Kind)
 		}
 		key := types.NamespacedName{Namespace: subject.Namespace, Name: subject.Target.Name}
-		return s.read.Read(resource, key, backlog.Slim, now)
+		return s.read.Read(cluster.ResourceFor(subject.Target.Kind), key, backlog.Slim, now)
 	}
 	pulsar, workerURL, err := s.places.of(subject)
 	if err != nil {

@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"slices"
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -97,11 +96,6 @@ func WorkloadGVK(kind string) schema.GroupVersionKind {
 // ResourceFor is the resource of one of MeasuredKinds.
 func ResourceFor(kind string) schema.GroupResource {
 	return schema.GroupResource{Group: GVK(kind).Group, Resource: strings.ToLower(kind) + "s"}
-}
-
-// ResourceOf is the resource of a kind with signals of its own: Function, Sink, Source or StatefulSet.
-func ResourceOf(kind string) (resource schema.GroupResource, known bool) {
-	return ResourceFor(kind), slices.Contains(MeasuredKinds(), kind)
 }
 
 // KindFor is the inverse of ResourceFor; empty for other resources.

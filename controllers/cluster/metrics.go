@@ -10,12 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Results of a probe.
-const (
-	probeDone  = "answered"
-	probeError = "error"
-)
-
 // capabilityMetrics are in docs/metrics.md.
 type capabilityMetrics struct {
 	capability *prometheus.GaugeVec
@@ -43,9 +37,9 @@ func newCapabilityMetrics(registerer prometheus.Registerer) *capabilityMetrics {
 }
 
 func (m *capabilityMetrics) probed(took time.Duration, err error) {
-	result := probeDone
+	result := "answered"
 	if err != nil {
-		result = probeError
+		result = "error"
 	}
 	m.probes.WithLabelValues(result).Inc()
 	m.duration.Observe(took.Seconds())

@@ -7,14 +7,16 @@
 // Layer 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages, controllers/target and
 // controllers/cluster, and talks to the Kubernetes API. It reads and never writes.
 //
-//	setup.go        Setup: all of it for cmd/scaler; package controllers does the same for cmd/adapter
+//	setup.go        Setup: all of it for cmd/scaler; package controllers does the same for cmd/adapter. Scheme and cache
+//	                options of a manager
 //	signals.go      Signals: the readings of an object, a function of a worker or a subscription; resolve.go resolves
 //	                their subscriptions in the background
 //	policies.go     Policies, by name
 //	lease.go        DecisionMaker: whether the holder of the Lease is alive, and a decision current
 //	credentials.go  Credentials: the content of Secrets; secrets.go reads them one by one
 //	pods.go         Pods: the addresses of instances; podhealth.go has the pod health and what is cached of a pod
-//	manager.go      scheme and cache options of a manager
+//	namespaces.go   the cache of chosen namespaces; mapper.go spares it a search at each read of the Lease
+//	scales.go       the scale subresource of any kind; scaledobjects.go has the replicas of ScaledObjects
 //
 // Credentials and Pods are optional: a platform may not permit reading Secrets or pods.
 //
