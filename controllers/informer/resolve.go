@@ -21,7 +21,7 @@ import (
 // resolve resolves a key, or queues it beside the resolvers if a function worker has to answer: one that is slow delays
 // only what it runs. The policy is read once: that of another version might need the worker after all.
 func (s *Signals) resolve(ctx context.Context, k signalKey) {
-	p, unread := s.policyOf(ctx, k)
+	p, unread := s.config.Policies.of(ctx, k)
 	address, background := k.component.Address(), s.config.Targets.Background
 	if address == "" && unread == nil {
 		address = s.config.Targets.WorkerOf(ctx, p)
@@ -96,10 +96,10 @@ func (s *Signals) record(k signalKey, subscription backlog.Subscription, err err
 	return wanted, troubled
 }
 
-// policyOf reads the policy of a key; that of an object has its target alone.
-func (s *Signals) policyOf(ctx context.Context, k signalKey) (*v1alpha1.AutoscalingPolicy, error) {
+// of reads the policy of a key; that of an object has its target alone.
+func (p *Policies) of(ctx context.Context, k signalKey) (*v1alpha1.AutoscalingPolicy, error) {
 	if k.resource == v1alpha1.GroupResource() {
-		return s.config.Policies.read(ctx, k.key)
+		return p.read(ctx, k.key)
 	}
 	kind := cluster.KindFor(k.resource)
 	return &v1alpha1.AutoscalingPolicy{Spec: v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: v1alpha1.ScaleTargetRef{

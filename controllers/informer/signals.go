@@ -188,25 +188,6 @@ func (s *Signals) use(k signalKey, detail backlog.Detail, now time.Time) (found 
 	return found, renew
 }
 
-// begin adds the lookup of a key, and queues it if it is pending. It refuses one key too many, and changes nothing if
-// a concurrent first request was faster.
-func (s *Signals) begin(k signalKey, first *lookup) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lookups[k] != nil {
-		return nil
-	}
-	if err := s.bounded(k); err != nil {
-		return err
-	}
-	s.lookups[k] = first
-	s.named.count(k, 1)
-	if first.pending {
-		s.queue.Add(k)
-	}
-	return nil
-}
-
 // exists fails unless the object is in the cache.
 func (s *Signals) exists(k signalKey) error {
 	switch kind := cluster.KindFor(k.resource); {

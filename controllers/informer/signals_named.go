@@ -92,19 +92,27 @@ func (s *Signals) ReadSubscription(namespace string, subscription backlog.Subscr
 	}
 }
 
-// bounded refuses a new key when there are too many. The store bounds their topics. mu is held.
-func (s *Signals) bounded(k signalKey) error {
+// begin adds the lookup of a key, and queues it if it is pending. It refuses a name when there are too many; the store
+// bounds their topics.
+func (s *Signals) begin(k signalKey, first *lookup) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch keys := s.named[k.key.Namespace]; {
-	case !k.isNamed():
-		return nil
-	case keys >= maxNamed/maxShare:
+	case s.lookups[k] != nil:
+		return nil // a concurrent first request was faster
+	case k.isNamed() && keys >= maxNamed/maxShare:
 		return backlog.Errorf(backlog.ErrNotTracked,
 			"namespace %s requests %d names, and its limit is %d: remove unused triggers", k.key.Namespace, keys,
 			maxNamed/maxShare)
-	case len(s.lookups) >= maxNamed:
+	case k.isNamed() && len(s.lookups) >= maxNamed:
 		return backlog.Errorf(backlog.ErrNotTracked,
 			"%s exceeds the limit of %d that clients may request in %s: remove unused triggers", k,
 			maxNamed, trackFor)
+	}
+	s.lookups[k] = first
+	s.named.count(k, 1)
+	if first.pending {
+		s.queue.Add(k)
 	}
 	return nil
 }
