@@ -49,8 +49,8 @@ func (f *fakeResources) ServerResourcesForGroupVersionWithContext(_ context.Cont
 	return &metav1.APIResourceList{APIResources: f.resources}, f.err
 }
 
-// A new leader that misses KEDA at first would change the actuator, and change it back. The cache only becomes empty when
-// KEDA is uninstalled.
+// A new leader that misses KEDA at first would change the actuator, and change it back. The cache only becomes empty
+// when KEDA is uninstalled.
 func TestUninstalledKEDAIsNotAvailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var installed atomic.Bool
