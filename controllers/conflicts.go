@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -92,7 +91,7 @@ func (o observer) observeScaledObjects(ctx context.Context, s plan.Subject, foun
 		if s.Target != nil && key == keyOf(s.Target.Ref) {
 			found.OtherScaledObjects = append(found.OtherScaledObjects, object.GetName())
 		}
-		ref := target.ScaleTargetOf(object)
+		ref := object.ScaleTarget()
 		if ref == nil || isPaused(object) {
 			continue
 		}
@@ -114,7 +113,7 @@ func (o observer) observeScaledObjects(ctx context.Context, s plan.Subject, foun
 // isPaused reports whether KEDA leaves the target of a ScaledObject alone. A value that is no boolean means yes.
 //
 // Source: KEDA 2.21, apis/keda/v1alpha1, NeedToBePausedByAnnotation.
-func isPaused(object *unstructured.Unstructured) bool {
+func isPaused(object metav1.Object) bool {
 	annotations := object.GetAnnotations()
 	_, at := annotations[cluster.AnnotationPausedAt]
 	return at || isSet(annotations, cluster.AnnotationPaused)

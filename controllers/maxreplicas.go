@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -70,24 +71,20 @@ func jsonPatch(operations ...operation) (client.Patch, error) {
 func (s suspender) maxReplicasPatch(ctx context.Context, live *unstructured.Unstructured,
 	component v1alpha1.MeshComponent, from, to *int32,
 ) (client.Patch, error) {
-	path, entryOperations := "/spec", []operation(nil)
-	fields, _, _ := unstructured.NestedMap(live.Object, "spec")
+	object, path, entryOperations := target.Decode(live), "/spec", []operation(nil)
+	is := object.MaxReplicas()
 	if component.Name != "" {
-		entry, err := target.FindEntry(live, component)
+		entry, err := target.FindEntry(object, component)
 		if err != nil {
 			return nil, nil //nolint:nilnil,nilerr // nothing to change
 		}
-		fields, path = entry.Fields, fmt.Sprintf("/spec/%s/%d", entry.List, entry.Index)
-		if entryOperations, err = keepAutoscaled(ctx, s.reader, live, target.MeshEntry{}); err != nil {
+		is, path = entry.MaxReplicas(), fmt.Sprintf("/spec/%s/%d", entry.List, entry.Index)
+		if entryOperations, err = keepAutoscaled(ctx, s.reader, object, target.MeshEntry{}); err != nil {
 			return nil, err
 		}
 		entryOperations = append(entryOperations, operation{"test", path + "/name", component.Name})
 	}
-	is, found, err := unstructured.NestedInt64(fields, "maxReplicas")
-	if err != nil {
-		return nil, fmt.Errorf("reading maxReplicas: %w", err)
-	}
-	if found != (from != nil) || found && is != int64(*from) {
+	if !ptr.Equal(is, from) {
 		return nil, nil //nolint:nilnil // another client changed it
 	}
 	operations := append([]operation{{"test", "/metadata/resourceVersion", live.GetResourceVersion()}},

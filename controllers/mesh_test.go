@@ -218,8 +218,8 @@ type behind struct {
 }
 
 func (b behind) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-	if u, ok := into.(*unstructured.Unstructured); ok && u.GetKind() == cluster.KindFunctionMesh {
-		b.mesh.DeepCopyInto(u)
+	if c, ok := into.(*target.Cached); ok && c.Kind == cluster.KindFunctionMesh {
+		*c = *target.Decode(b.mesh)
 		return nil
 	}
 	return b.Reader.Get(ctx, key, into, options...)
@@ -392,7 +392,7 @@ func TestEventsOfAMeshEnqueueThePoliciesOfItsComponents(t *testing.T) {
 		"its StatefulSet": set,
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := policiesOf(t.Context(), env.client, fixture.Namespace, concerns(object))
+			found := policiesOf(t.Context(), env.client, fixture.Namespace, concerns(target.Decode(object)))
 			require.Equal(t, []reconcile.Request{{NamespacedName: fixture.Key()}}, found)
 		})
 	}

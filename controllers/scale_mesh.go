@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
@@ -47,8 +46,8 @@ func (a applier) scaleEntry(ctx context.Context, subject plan.Subject, replicas 
 		return err
 	}
 	written := cluster.NewUnstructured(cluster.KindFunctionMesh) // the cached object is shared
-	written.SetNamespace(mesh.GetNamespace())
-	written.SetName(mesh.GetName())
+	written.SetNamespace(mesh.Namespace)
+	written.SetName(mesh.Name)
 	if err := a.client.Patch(ctx, written, patch, client.FieldOwner(plan.FieldManager)); err != nil {
 		return fmt.Errorf("writing replicas of spec.%s[%d] of FunctionMesh %s, which may have changed meanwhile: %w",
 			entry.List, entry.Index, ref.Name, namingGrant(err, cluster.KindFunctionMesh))
@@ -67,7 +66,7 @@ func writeReplicas(e target.MeshEntry, replicas int32) []operation {
 
 // keepAutoscaled writes the replicas of the components that Function Mesh's own autoscalers scale, except of one entry,
 // into theirs: any change of the mesh would reset them.
-func keepAutoscaled(ctx context.Context, reader *target.Reader, mesh *unstructured.Unstructured,
+func keepAutoscaled(ctx context.Context, reader *target.Reader, mesh *target.Cached,
 	except target.MeshEntry,
 ) (kept []operation, err error) {
 	err = reader.Autoscaled(ctx, mesh, func(entry target.MeshEntry, replicas int32) {

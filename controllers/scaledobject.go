@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -30,35 +30,26 @@ func ownScaledObject(ctx context.Context, reader *target.Reader, p *v1alpha1.Aut
 	if err != nil || object == nil {
 		return nil, err
 	}
-	return decodeScaledObject(object)
+	return liveScaledObject(object)
 }
 
-func decodeScaledObject(object *unstructured.Unstructured) (*plan.LiveScaledObject, error) {
-	var live plan.LiveScaledObject
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &live); err != nil {
-		return nil, fmt.Errorf("decoding ScaledObject %s: %w", object.GetName(), err)
+func liveScaledObject(object *target.Cached) (*plan.LiveScaledObject, error) {
+	if err := object.Invalid(); err != nil {
+		return nil, fmt.Errorf("reading ScaledObject %s: %w", object.Name, err)
 	}
-	annotations := object.GetAnnotations()
+	live := object.ScaledObject()
 	live.Paused = isPaused(object)
-	live.PausedOut = isSet(annotations, cluster.AnnotationPausedOut)
+	live.PausedOut = isSet(object.Annotations, cluster.AnnotationPausedOut)
 	// KEDA would wake one that is kept awake.
-	live.PausedIn = isSet(annotations, cluster.AnnotationPausedIn) || isSet(annotations, cluster.AnnotationForced)
-	return &live, nil
-}
-
-// kedaConditions are KEDA's conditions of a ScaledObject of a policy; the cache drops those of others.
-func kedaConditions(object *unstructured.Unstructured) any {
-	if object.GetKind() != cluster.KindScaledObject || !target.OwnedByPolicy(object) {
-		return nil
-	}
-	conditions, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
-	return conditions
+	live.PausedIn = isSet(object.Annotations, cluster.AnnotationPausedIn) ||
+		isSet(object.Annotations, cluster.AnnotationForced)
+	return live, nil
 }
 
 // scaledObjectChanged reports whether the conditions or labels of a policy's ScaledObject changed.
-func scaledObjectChanged(before, after *unstructured.Unstructured) bool {
-	return !reflect.DeepEqual(kedaConditions(before), kedaConditions(after)) ||
-		target.OwnedByPolicy(after) && !reflect.DeepEqual(before.GetLabels(), after.GetLabels())
+func scaledObjectChanged(before, after *target.Cached) bool {
+	return !reflect.DeepEqual(before.ScaledObject().Status, after.ScaledObject().Status) ||
+		target.OwnedByPolicy(after) && !maps.Equal(before.Labels, after.Labels)
 }
 
 // applyScaledObject applies our ScaledObject if it differs, and returns the live one or why the API server or KEDA
@@ -84,7 +75,7 @@ func (a applier) applyScaledObject(ctx context.Context, wanted *plan.ScaledObjec
 		return o.ScaledObject, nil, fmt.Errorf("applying %s %s: %w", cluster.KindScaledObject, name, err)
 	}
 	log.FromContext(ctx).Info("scaled object applied", "scaledObject", wanted.Metadata.Name)
-	applied, err := decodeScaledObject(object) // the API server's response
+	applied, err := liveScaledObject(target.Decode(object)) // the API server's response
 	if err != nil {
 		return o.ScaledObject, nil, err
 	}

@@ -98,7 +98,7 @@ func (env *testEnv) setKEDAConditions(object *unstructured.Unstructured, conditi
 
 // autoscalerOfKEDA is the HorizontalPodAutoscaler that KEDA creates for a ScaledObject.
 func autoscalerOfKEDA(object *unstructured.Unstructured) *autoscalingv2.HorizontalPodAutoscaler {
-	ref := target.ScaleTargetOf(object)
+	ref := target.Decode(object).ScaleTarget()
 	owner := metav1.OwnerReference{
 		APIVersion: "keda.sh/v1alpha1", Kind: cluster.KindScaledObject, Name: object.GetName(), UID: object.GetUID(),
 		Controller: new(true),
@@ -141,7 +141,7 @@ func TestAScaledObjectIsWrittenOnceAndKept(t *testing.T) {
 	object := env.scaledObject()
 	require.NotNil(t, object)
 	require.Equal(t, "AutoscalingPolicy resize", target.ControllerOf(object))
-	ref := target.ScaleTargetOf(object)
+	ref := target.Decode(object).ScaleTarget()
 	require.Equal(
 		t,
 		v1alpha1.ScaleTargetRef{

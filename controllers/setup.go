@@ -167,7 +167,7 @@ func watch(
 	for _, kind := range cluster.CachedKinds() {
 		discovery.OnSynced(kind, func() error {
 			return c.Watch(
-				source.Kind(mgr.GetCache(), cluster.NewUnstructured(kind), workloadUsers(mgr.GetCache()), workloadChanged()),
+				source.Kind(mgr.GetCache(), target.NewCached(kind), workloadUsers(mgr.GetCache()), workloadChanged()),
 			)
 		})
 	}

@@ -10,7 +10,6 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -61,25 +60,25 @@ func users[O client.Object](reader client.Reader,
 }
 
 // workloadUsers enqueues the policies that scale the object, or the object's own target.
-func workloadUsers(reader client.Reader) handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request] {
+func workloadUsers(reader client.Reader) handler.TypedEventHandler[*target.Cached, reconcile.Request] {
 	return users(reader, concerns)
 }
 
 // concerns are the keys of the targets that an object is or scales, and of the policy that owns an autoscaler of its
 // name.
-func concerns(object *unstructured.Unstructured) []string {
-	kind, own := object.GetKind(), target.NameKey(object.GetName())
+func concerns(object *target.Cached) []string {
+	kind, own := object.Kind, target.NameKey(object.Name)
 	switch kind {
 	case cluster.KindScaledObject, cluster.KindVerticalPodAutoscaler:
-		ref := target.ScaleTargetOf(object)
+		ref := object.ScaleTarget()
 		if ref == nil {
 			return []string{own}
 		}
 		return append(replicasOf(target.Key(ref.APIVersion, ref.Kind, ref.Name), ref.Kind, ref.Name), own)
 	case cluster.KindStatefulSet, cluster.KindDeployment:
-		return replicasOf(target.Key("apps/v1", kind, object.GetName()), kind, object.GetName())
+		return replicasOf(target.Key("apps/v1", kind, object.Name), kind, object.Name)
 	default:
-		return []string{workloadTarget(kind, object.GetName()), own}
+		return []string{workloadTarget(kind, object.Name), own}
 	}
 }
 
@@ -158,24 +157,16 @@ func scalingActive(hpa *autoscalingv2.HorizontalPodAutoscaler) [3]string {
 	return [3]string{}
 }
 
-// rollout is the status of a change of the pods: pending for a Function, running for a StatefulSet.
-func rollout(object *unstructured.Unstructured) [3]string {
-	pending, _, _ := unstructured.NestedString(object.Object, "status", "pendingChange")
-	current, _, _ := unstructured.NestedString(object.Object, "status", "currentRevision")
-	next, _, _ := unstructured.NestedString(object.Object, "status", "updateRevision")
-	return [3]string{pending, current, next}
-}
-
 // workloadChanged admits changes of the spec, the annotations, the owners and the rollout; Function Mesh writes the
 // status several times at every change.
-func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
-	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(
-		e event.TypedUpdateEvent[*unstructured.Unstructured],
+func workloadChanged() predicate.TypedPredicate[*target.Cached] {
+	return predicate.TypedFuncs[*target.Cached]{UpdateFunc: func(
+		e event.TypedUpdateEvent[*target.Cached],
 	) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
 			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
-			rollout(e.ObjectOld) != rollout(e.ObjectNew) ||
+			e.ObjectOld.Rollout() != e.ObjectNew.Rollout() ||
 			scaledObjectChanged(e.ObjectOld, e.ObjectNew)
 	}}
 }

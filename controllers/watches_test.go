@@ -16,6 +16,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
@@ -49,7 +50,7 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 		})
 	}
 	require.ElementsMatch(t, []string{"resize", "sibling"},
-		fixture.Enqueued(t, workloadUsers(env.client), fixture.Function()))
+		fixture.Enqueued(t, workloadUsers(env.client), target.Decode(fixture.Function())))
 	worker := fixture.Policy()
 	worker.Name, worker.Spec.ScaleTargetRef = "worker", v1alpha1.ScaleTargetRef{
 		APIVersion: "apps/v1", Kind: "StatefulSet",
@@ -66,12 +67,14 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 		"a VerticalPodAutoscaler on its StatefulSet": testVerticalAutoscaler("Auto"),
 		"its StatefulSet":                            fixture.StatefulSet(nil),
 	} {
-		require.ElementsMatch(t, []string{"resize", "sibling"}, fixture.Enqueued(t, workloadUsers(env.client), object), what)
+		require.ElementsMatch(t, []string{"resize", "sibling"},
+			fixture.Enqueued(t, workloadUsers(env.client), target.Decode(object)), what)
 	}
-	require.Empty(t, fixture.Enqueued(t, workloadUsers(env.client), testScaledObject("apps/v1", "Deployment", "resize")))
+	require.Empty(t, fixture.Enqueued(t, workloadUsers(env.client),
+		target.Decode(testScaledObject("apps/v1", "Deployment", "resize"))))
 	namesake := fixture.Function()
 	namesake.SetName(plan.AutoscalerName("other"))
-	require.Equal(t, []string{"other"}, fixture.Enqueued(t, workloadUsers(env.client), namesake))
+	require.Equal(t, []string{"other"}, fixture.Enqueued(t, workloadUsers(env.client), target.Decode(namesake)))
 	require.ElementsMatch(t, []string{"resize", "sibling"},
 		fixture.Enqueued[client.Object](t, siblings(env.client), sibling))
 }
@@ -176,7 +179,9 @@ func TestAFunctionsStatusEnqueuesNothing(t *testing.T) {
 			before, after := fixture.Function(), fixture.Function()
 			test.change(after)
 			require.Equal(t, test.wakes,
-				workloadChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))
+				workloadChanged().Update(event.TypedUpdateEvent[*target.Cached]{
+					ObjectOld: target.Decode(before), ObjectNew: target.Decode(after),
+				}))
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -96,13 +97,17 @@ func (r *runner) function(ctx context.Context, policy *v1alpha1.AutoscalingPolic
 	}
 	switch {
 	case isSet:
-		return target.InstanceOf(object)
+		return target.InstanceOf(target.Decode(object))
 	case isMesh:
-		entry, err := target.FindEntry(object, ref.Component)
+		entry, err := target.FindEntry(target.Decode(object), ref.Component)
 		if err != nil {
 			return function.Function{}, err
 		}
-		return meshFunction(plan.MeshChild(ref), entry.Fields)
+		entries, _, err := unstructured.NestedSlice(object.Object, "spec", entry.List)
+		if err != nil {
+			return function.Function{}, err
+		}
+		return meshFunction(plan.MeshChild(ref), entries[entry.Index])
 	default:
 		return meshFunction(ref, object.Object["spec"])
 	}

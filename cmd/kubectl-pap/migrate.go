@@ -215,7 +215,7 @@ func selectables(objects []unstructured.Unstructured) map[string][]set.Selectabl
 	found := map[string][]set.Selectable{}
 	for i := range objects {
 		if object := &objects[i]; object.GetKind() != cluster.KindDeployment {
-			found[object.GetNamespace()] = append(found[object.GetNamespace()], target.Selectables(object)...)
+			found[object.GetNamespace()] = append(found[object.GetNamespace()], target.Selectables(target.Decode(object))...)
 		}
 	}
 	return found

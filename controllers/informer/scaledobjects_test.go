@@ -20,14 +20,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// kept is an object as the cache keeps it.
+// kept is an object of the API server.
 func kept(t *testing.T, text string) client.Object {
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte(text), &object.Object))
-	slimmed, err := target.Transform(object)
-	require.NoError(t, err)
-	return slimmed.(*unstructured.Unstructured)
+	return object
 }
 
 const (
@@ -162,18 +160,4 @@ func TestMissingScaledObject(t *testing.T) {
 	s.unread = func() error { return absent }
 	_, err = s.Replicas(key)
 	require.ErrorIs(t, err, absent)
-}
-
-func TestTransformKeepsReplicasOfKEDAsAutoscalers(t *testing.T) {
-	object := kept(
-		t,
-		`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: a, name: b, labels: {x: y}},
-  spec: {maxReplicas: 3}, status: {currentReplicas: 3}}`,
-	)
-	require.Equal(t, map[string]any{
-		"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": map[string]any{
-			"namespace": "a",
-			"name":      "b",
-		},
-	}, object.(*unstructured.Unstructured).Object)
 }

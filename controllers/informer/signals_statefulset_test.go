@@ -15,11 +15,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// recordedResize is a StatefulSet of the function worker, as the cache keeps it.
+// recordedResize is a StatefulSet of the function worker.
 func recordedResize(t *testing.T, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	t.Helper()
 	object := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
@@ -27,8 +26,6 @@ func recordedResize(t *testing.T, change func(*unstructured.Unstructured)) *unst
 	if change != nil {
 		change(object)
 	}
-	_, err := target.Transform(object)
-	require.NoError(t, err)
 	return object
 }
 

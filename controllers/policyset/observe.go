@@ -59,7 +59,7 @@ func (r *Reconciler) selectables(ctx context.Context, namespace string, selector
 		if !r.config.Installed(kind) {
 			continue
 		}
-		list := cluster.NewUnstructuredList(kind)
+		list := target.NewCachedList(kind)
 		err := r.config.Objects.List(ctx, list, client.InNamespace(namespace),
 			client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
 		if err != nil {
@@ -91,7 +91,7 @@ func (r *Reconciler) kept(ctx context.Context, observed set.Observed, memory *se
 			continue
 		}
 		err := r.config.Objects.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name},
-			cluster.NewUnstructured(cluster.KindStatefulSet), client.UnsafeDisableDeepCopy)
+			target.NewCached(cluster.KindStatefulSet), client.UnsafeDisableDeepCopy)
 		switch {
 		case err == nil:
 			continue

@@ -48,7 +48,7 @@ type Reconciler struct {
 type Config struct {
 	// Client reads policies and sets from the cache and writes to the API server.
 	Client client.Client
-	// Objects reads the objects that sets select, unstructured, from the cache.
+	// Objects reads the objects that sets select from the cache.
 	Objects client.Reader
 	// Installed reports whether the kind exists and its objects are in the cache.
 	Installed func(kind string) bool

@@ -444,8 +444,6 @@ func TestSetSelectsStatefulSetsOfTheWorker(t *testing.T) {
 		object.SetNamespace(fixture.Namespace)
 		object.SetLabels(media())
 		object.SetResourceVersion("")
-		_, err := target.Transform(object)
-		require.NoError(t, err)
 		objects = append(objects, object)
 	}
 	env := newTestEnv(t, objects...)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,8 +63,8 @@ func (r *Reconciler) AddTo(mgr manager.Manager, discovery cluster.Discovery) err
 	}
 	for _, kind := range target.SelectableKinds() {
 		discovery.OnSynced(kind, func() error {
-			return c.Watch(source.Kind(reader, cluster.NewUnstructured(kind),
-				enqueueSets[*unstructured.Unstructured](reader), selectionChanged()))
+			return c.Watch(source.Kind(reader, target.NewCached(kind),
+				enqueueSets[*target.Cached](reader), selectionChanged()))
 		})
 	}
 	return nil
@@ -150,9 +149,9 @@ func identityChanged() predicate.Predicate {
 
 // selectionChanged admits what a selection depends on: created and deleted objects, their labels and owners, the
 // components of a FunctionMesh, and whether a StatefulSet runs an instance.
-func selectionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
-	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(
-		e event.TypedUpdateEvent[*unstructured.Unstructured],
+func selectionChanged() predicate.TypedPredicate[*target.Cached] {
+	return predicate.TypedFuncs[*target.Cached]{UpdateFunc: func(
+		e event.TypedUpdateEvent[*target.Cached],
 	) bool {
 		return !reflect.DeepEqual(target.Selectables(e.ObjectOld), target.Selectables(e.ObjectNew))
 	}}

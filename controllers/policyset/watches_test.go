@@ -18,6 +18,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -107,8 +108,8 @@ func TestSelectionChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := test.object.DeepCopy()
 			test.change(after)
-			require.Equal(t, test.want, selectionChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{
-				ObjectOld: test.object, ObjectNew: after,
+			require.Equal(t, test.want, selectionChanged().Update(event.TypedUpdateEvent[*target.Cached]{
+				ObjectOld: target.Decode(test.object), ObjectNew: target.Decode(after),
 			}))
 		})
 	}

@@ -94,7 +94,7 @@ func TestUnusedConfigMapsExpire(t *testing.T) {
 	targets := newTestTargets(t, []client.Object{fixture.ConfigMap()}, func(c *Config) {
 		c.Now = func() time.Time { return now }
 	})
-	target, err := targets.Finder.target(t.Context(), fixture.Function().Object,
+	target, err := targets.Finder.target(t.Context(), Decode(fixture.Function()),
 		fixture.Policy().Spec.ScaleTargetRef, v1alpha1.AutoscalingPolicySpec{})
 	require.NoError(t, err)
 	targets.Invalidate(target.Subscription.Cluster)

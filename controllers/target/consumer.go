@@ -113,16 +113,13 @@ func (r *Reader) cached(ctx context.Context, kind, namespace string, ref v1alpha
 	if err != nil || object == nil {
 		return nil, err
 	}
-	target := newScaled(ref, string(object.GetUID()))
+	target := newScaled(ref, string(object.UID))
 	target.Owner = ControllerOf(object)
-	pods, err := decodePodController(object)
-	if err == nil {
-		target.PodSelector, err = pods.selector()
+	if object.invalid != nil {
+		return target, Invalidf("%s", object.invalid)
 	}
-	if err != nil {
-		return target, Invalidf("%s", err)
-	}
-	target.Replicas, target.Reported = pods.Spec.Replicas, &pods.Status.Replicas
+	target.PodSelector = object.pods.selector
+	target.Replicas, target.Reported = object.pods.replicas, cmp.Or(object.pods.reported, new(int32))
 	return target, nil
 }
 

@@ -66,15 +66,6 @@ func deploymentPolicy() *v1alpha1.AutoscalingPolicy {
 
 func rolloutPolicy() *v1alpha1.AutoscalingPolicy { return fixture.ConsumerPolicy(argo, "Rollout") }
 
-// kept is an object as the cache keeps it.
-func kept(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
-	t.Helper()
-	slim, err := Transform(object)
-	require.NoError(t, err)
-	require.Same(t, object, slim)
-	return object
-}
-
 // problemOf is what a user has to fix.
 func problemOf(t *testing.T, err error) *plan.Violation {
 	t.Helper()
@@ -168,7 +159,7 @@ func TestFindConsumer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var objects []client.Object
 			if test.object != nil {
-				objects = append(objects, kept(t, test.object.DeepCopy()))
+				objects = append(objects, test.object.DeepCopy())
 			}
 			targets := newTestTargets(t, objects, func(c *Config) {
 				c.InstanceMetrics = PodInstanceMetrics
@@ -258,7 +249,7 @@ func TestDeclaredSubscription(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := deploymentPolicy()
 			test.change(&p.Spec)
-			targets := newTestTargets(t, []client.Object{kept(t, fixture.Deployment())})
+			targets := newTestTargets(t, []client.Object{fixture.Deployment()})
 			found, wrong := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 			subscription, err := targets.Finder.Declared(t.Context(), p.Namespace, p.Spec)
 			if test.want != "" {
@@ -304,7 +295,7 @@ func TestDeploymentRollout(t *testing.T) {
 		deployment := fixture.Deployment()
 		deployment.Object["status"] = map[string]any{"replicas": int64(3), "updatedReplicas": test.updated}
 		fixture.Spec(deployment)["paused"] = test.paused
-		targets := newTestTargets(t, []client.Object{kept(t, deployment)}, func(c *Config) {
+		targets := newTestTargets(t, []client.Object{deployment}, func(c *Config) {
 			c.Installed = func(kind string) bool { return kind == cluster.KindDeployment }
 		})
 		p := deploymentPolicy()

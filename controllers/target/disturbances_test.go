@@ -19,7 +19,7 @@ func TestStatefulSetUpdating(t *testing.T) {
 			"updatedReplicas": int64(1),
 		}
 	}
-	require.True(t, updating(fixture.StatefulSet(rollout)))
+	require.True(t, Decode(fixture.StatefulSet(rollout)).pods.replacing)
 	for name, change := range map[string]func(*unstructured.Unstructured){
 		"all pods are new, though not all are ready": func(set *unstructured.Unstructured) {
 			rollout(set)
@@ -35,7 +35,7 @@ func TestStatefulSetUpdating(t *testing.T) {
 		},
 		"nothing changes": nil,
 	} {
-		require.False(t, updating(fixture.StatefulSet(change)), name)
+		require.False(t, Decode(fixture.StatefulSet(change)).pods.replacing, name)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestReadyReplicas(t *testing.T) {
 			if delete(set.Object, "status"); test.status != nil {
 				set.Object["status"] = test.status
 			}
-			require.Equal(t, test.want, readyReplicas(set))
+			require.Equal(t, test.want, readyReplicas(Decode(set)))
 		})
 	}
 	require.Nil(t, readyReplicas(nil))

@@ -14,8 +14,9 @@
 //	clusters.go     the admin URL of a target's Pulsar, and connection.go the plan of its credentials
 //	workers.go      Workers: the state of functions of a worker, and when the controller last updated them
 //	reader.go       Reader: objects from the cache, of kinds that may not be installed
+//	cached.go       Cached: an object of the cache, with the fields that are read; autoscaler.go: those of autoscalers
 //	index.go        the keys by which the cache finds policies and autoscalers
-//	transform.go    the cache transform: drops what this package does not decode
+//	transform.go    the cache transform: decodes objects once
 //	lookups.go      Lookups: what is read one by one from the API server, cached for a minute
 //
 // It has no metrics: reads from the cache take microseconds, and client-go counts those from the API server.

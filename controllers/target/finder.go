@@ -68,7 +68,7 @@ func (f *Finder) workload(ctx context.Context, namespace string, spec v1alpha1.A
 	case err != nil || object == nil:
 		return nil, err
 	}
-	return f.target(ctx, object.Object, ref, spec)
+	return f.target(ctx, object, ref, spec)
 }
 
 func unsupported(format string, args ...any) error {
@@ -87,27 +87,24 @@ func notInstalled(kind string) error {
 		"within %s)", kind, cluster.WorkloadGVK(kind).GroupVersion(), cluster.DiscoveryInterval)
 }
 
-// target decodes an object and adds its subscription. The subscription of the policy takes precedence.
-func (f *Finder) target(ctx context.Context, object map[string]any, ref v1alpha1.ScaleTargetRef,
+// target describes an object with its subscription. The subscription of the policy takes precedence.
+func (f *Finder) target(ctx context.Context, object *Cached, ref v1alpha1.ScaleTargetRef,
 	spec v1alpha1.AutoscalingPolicySpec,
 ) (*plan.Target, error) {
-	w, err := decodeWorkload(ref.Kind, object)
-	if err != nil {
-		return &plan.Target{Ref: ref}, Invalidf("%s", err)
+	if object.invalid != nil {
+		return &plan.Target{Ref: ref}, Invalidf("%s", object.invalid)
 	}
-	target := w.target(ref)
-	subscription, subscriptionType, err := w.consumed(spec.Subscription)
+	target := object.target(ref)
+	subscription, subscriptionType, err := object.consumed(spec.Subscription)
 	if err != nil {
 		return &target, Invalidf("%s", err)
 	}
-	subscription.Cluster, err = f.clusters.resolve(ctx, w.Metadata.Namespace, w.Spec.Pulsar, spec.Pulsar)
+	subscription.Cluster, err = f.clusters.resolve(ctx, object.Namespace, object.workload.Pulsar, spec.Pulsar)
 	if err != nil {
 		return &target, err
 	}
 	if f.instanceMetrics == PodInstanceMetrics {
-		subscription.Workload = backlog.Object{
-			Kind: w.Kind, Namespace: w.Metadata.Namespace, Name: w.Metadata.Name,
-		}
+		subscription.Workload = backlog.Object{Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
 	}
 	target.SubscriptionType, target.Subscription = subscriptionType, subscription
 	return &target, nil

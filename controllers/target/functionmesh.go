@@ -5,11 +5,9 @@ package target
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -21,25 +19,10 @@ import (
 
 // workload has the fields of a Function, Sink or Source that scaling needs.
 type workload struct {
-	// Kind is one of cluster.WorkloadKinds.
-	Kind     string           `json:"kind"`
-	Metadata workloadMetadata `json:"metadata"`
-	Spec     workloadSpec     `json:"spec"`
-	Status   workloadStatus   `json:"status"`
-}
+	workloadSpec
 
-// workloadStatus has the fields of the status that the cache keeps.
-type workloadStatus struct {
-	// PendingChange is set while a rollout is paused. The cache transform replaces its text.
-	PendingChange string `json:"pendingChange"`
-}
-
-type workloadMetadata struct {
-	Name            string                  `json:"name"`
-	Namespace       string                  `json:"namespace"`
-	UID             string                  `json:"uid"`
-	Annotations     map[string]string       `json:"annotations"`
-	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+	// pendingChange is true while a rollout is paused.
+	pendingChange bool
 }
 
 type workloadSpec struct {
@@ -62,9 +45,9 @@ type workloadSpec struct {
 	Pod                    workloadPod         `json:"pod"`
 }
 
-// workloadPod has the fields of spec.pod that the cache keeps.
+// workloadPod has the fields of spec.pod that are read.
 type workloadPod struct {
-	// Annotations of the pods: the cache keeps cluster.AnnotationRestartedAt alone.
+	// Annotations of the pods: decodeWorkload keeps cluster.AnnotationRestartedAt alone.
 	Annotations map[string]string `json:"annotations"`
 	VPA         *verticalPolicy   `json:"vpa"`
 
@@ -78,18 +61,27 @@ type verticalPolicy struct {
 	} `json:"updatePolicy"`
 }
 
-func decodeWorkload(kind string, object map[string]any) (workload, error) {
-	var w workload
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &w); err != nil {
-		return workload{}, fmt.Errorf("decoding %s: %w", kind, err)
+// decodeWorkload keeps what was decoded before an error.
+func decodeWorkload(c *Cached, object map[string]any) error {
+	var decoded struct {
+		Spec   workloadSpec `json:"spec"`
+		Status struct {
+			PendingChange string `json:"pendingChange"`
+		} `json:"status"`
 	}
-	w.Kind = kind
-	return w, nil
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &decoded)
+	if at, restarted := decoded.Spec.Pod.Annotations[cluster.AnnotationRestartedAt]; restarted {
+		decoded.Spec.Pod.Annotations = map[string]string{cluster.AnnotationRestartedAt: at}
+	} else {
+		decoded.Spec.Pod.Annotations = nil
+	}
+	c.workload = &workload{workloadSpec: decoded.Spec, pendingChange: decoded.Status.PendingChange != ""}
+	return err
 }
 
 // function is what the object runs.
-func (w workload) function() function.Function {
-	return w.Spec.Function(functionKind(w.Kind), w.Metadata.Name)
+func (c *Cached) function() function.Function {
+	return c.workload.Function(functionKind(c.Kind), c.Name)
 }
 
 // functionKind is a function worker's name of one of cluster.WorkloadKinds.
@@ -97,30 +89,30 @@ func functionKind(kind string) function.Kind { return function.Kind(strings.ToLo
 
 // consumed is the subscription that the policy names, else that of the object's own fields. An error is what is wrong
 // with it.
-func (w workload) consumed(named *v1alpha1.Subscription) (backlog.Subscription, backlog.SubscriptionType, error) {
+func (c *Cached) consumed(named *v1alpha1.Subscription) (backlog.Subscription, backlog.SubscriptionType, error) {
 	if named != nil {
 		return declared(named)
 	}
-	return w.function().Subscription()
+	return c.function().Subscription()
 }
 
 // target describes the object by its own fields, without its subscription.
-func (w workload) target(ref v1alpha1.ScaleTargetRef) plan.Target {
-	f := w.function()
+func (c *Cached) target(ref v1alpha1.ScaleTargetRef) plan.Target {
+	f := c.function()
 	target := plan.Target{
 		Ref:               ref,
 		Scaling:           plan.BySubresource,
 		Scaled:            scaledBy(ref),
-		UID:               w.Metadata.UID,
-		Replicas:          w.Spec.Replicas,
-		MaxReplicas:       w.Spec.MaxReplicas,
-		NeverZero:         w.Kind == cluster.KindSource,
+		UID:               string(c.UID),
+		Replicas:          c.workload.Replicas,
+		MaxReplicas:       c.workload.MaxReplicas,
+		NeverZero:         c.Kind == cluster.KindSource,
 		Component:         f.FullName(),
-		Output:            outputName(w.Spec.Output.Topic),
+		Output:            outputName(c.workload.Output.Topic),
 		NeverAcknowledges: f.NeverAcknowledges,
 	}
-	target.MeshOwner = meshOwner(w.Metadata.OwnerReferences)
-	if isUnmanaged(w.Metadata.Annotations) {
+	target.MeshOwner = meshOwner(c.OwnerReferences)
+	if isUnmanaged(c.Annotations) {
 		target.Unmanaged = ref.Kind + " " + ref.Name
 	}
 	return target
@@ -157,7 +149,7 @@ func scaledBy(ref v1alpha1.ScaleTargetRef) []v1alpha1.ScaleTargetRef {
 //
 // Source: Function Mesh v0.27.2, measured: within 40 ms of a change of spec.replicas its StatefulSet has the number and
 // status.observedGeneration follows; with the operator stopped neither does.
-func (r *Reader) unfollowed(target *plan.Target, object, set *unstructured.Unstructured) string {
+func (r *Reader) unfollowed(target *plan.Target, object, set *Cached) string {
 	if target.Replicas == nil || !RunsInstances(target.Ref) || !r.installed(cluster.KindStatefulSet) {
 		return ""
 	}
@@ -169,20 +161,19 @@ func (r *Reader) unfollowed(target *plan.Target, object, set *unstructured.Unstr
 	case target.Scaling == plan.ByMesh && specReplicas(object) != *target.Replicas:
 		return inactive + name + " does not have the replicas of its entry in the FunctionMesh"
 	}
-	observed, _, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
 	switch {
-	case observed == object.GetGeneration():
+	case object.observed == object.Generation:
 		return ""
 	case set == nil:
 		return inactive + name + " has no StatefulSet"
 	case specReplicas(set) != specReplicas(object):
-		return inactive + "StatefulSet " + set.GetName() + " does not have the replicas of " + name
+		return inactive + "StatefulSet " + set.Name + " does not have the replicas of " + name
 	default:
 		return ""
 	}
 }
 
 // specReplicas is 1 for an object without the field, as its definition says.
-func specReplicas(object *unstructured.Unstructured) int32 {
-	return *cmp.Or(replicasIn(object.Object, "spec", "replicas"), new(int32(1)))
+func specReplicas(object *Cached) int32 {
+	return *cmp.Or(object.Replicas(), new(int32(1)))
 }

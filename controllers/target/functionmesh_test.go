@@ -9,20 +9,20 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
 func TestDecodeWorkloadRejectsWrongTypes(t *testing.T) {
 	for name, object := range map[string]map[string]any{
-		"replicas are a text":  {"spec": map[string]any{"replicas": "three"}},
-		"topics are a text":    {"spec": map[string]any{"input": map[string]any{"topics": "a,b"}}},
-		"the spec is a list":   {"spec": []any{}},
-		"an owner has no name": {"metadata": map[string]any{"ownerReferences": "mesh"}},
+		"replicas are a text": {"spec": map[string]any{"replicas": "three"}},
+		"topics are a text":   {"spec": map[string]any{"input": map[string]any{"topics": "a,b"}}},
+		"the spec is a list":  {"spec": []any{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := decodeWorkload(cluster.KindFunction, object)
-			require.Error(t, err)
+			object["kind"] = cluster.KindFunction
+			require.Error(t, Decode(&unstructured.Unstructured{Object: object}).Invalid())
 		})
 	}
 }
@@ -41,8 +41,10 @@ func FuzzDecodeWorkload(f *testing.F) {
 			t.Skip("not an object")
 		}
 		for _, kind := range cluster.WorkloadKinds() {
-			decoded, err := decodeWorkload(kind, object)
-			if err != nil {
+			u := &unstructured.Unstructured{Object: object}
+			u.SetKind(kind)
+			decoded := Decode(u)
+			if decoded.Invalid() != nil {
 				continue
 			}
 			subscription, subscriptionType, err := decoded.function().Subscription()

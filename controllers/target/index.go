@@ -12,7 +12,6 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,27 +44,12 @@ func NameKey(name string) string { return "named/" + name }
 // indexOtherAutoscaler is the function of the index for ScaledObjects (spec.scaleTargetRef) and VerticalPodAutoscalers
 // (spec.targetRef).
 func indexOtherAutoscaler(object client.Object) []string {
-	u, ok := object.(*unstructured.Unstructured)
+	c, ok := object.(*Cached)
 	if !ok {
 		return nil
 	}
-	if ref := ScaleTargetOf(u); ref != nil {
+	if ref := c.ScaleTarget(); ref != nil {
 		return []string{Key(ref.APIVersion, ref.Kind, ref.Name)}
-	}
-	return nil
-}
-
-// ScaleTargetOf is the target of a ScaledObject or a VerticalPodAutoscaler; nil when it names none.
-func ScaleTargetOf(object *unstructured.Unstructured) *v1alpha1.ScaleTargetRef {
-	for _, field := range []string{"scaleTargetRef", "targetRef"} {
-		ref, found, err := unstructured.NestedStringMap(object.Object, "spec", field)
-		if err == nil && found {
-			// Deployment of apps/v1 is KEDA's default.
-			return &v1alpha1.ScaleTargetRef{
-				APIVersion: cmp.Or(ref["apiVersion"], "apps/v1"),
-				Kind:       cmp.Or(ref["kind"], "Deployment"), Name: ref["name"],
-			}
-		}
 	}
 	return nil
 }

@@ -42,9 +42,9 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 		return nil, err
 	}
 	// The child as Function Mesh creates it, whether or not it exists yet.
-	target, invalid := f.target(ctx, map[string]any{
-		"metadata": map[string]any{"namespace": namespace, "name": childRef.Name}, "spec": entry.Fields,
-	}, childRef, spec)
+	created := Cached{invalid: entry.invalid, workload: entry.fields}
+	created.Kind, created.Namespace, created.Name = childRef.Kind, namespace, childRef.Name
+	target, invalid := f.target(ctx, &created, childRef, spec)
 	if IsInvalid(invalid) {
 		invalid = Invalidf("%s, in its entry there: %s", plan.Name(spec), invalid)
 	}
@@ -57,11 +57,11 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 		return nil, err
 	}
 	if child != nil {
-		target.UID = string(child.GetUID())
+		target.UID = string(child.UID)
 	}
-	for _, object := range []*unstructured.Unstructured{child, mesh} {
-		if object != nil && isUnmanaged(object.GetAnnotations()) {
-			target.Unmanaged = object.GetKind() + " " + object.GetName()
+	for _, object := range []*Cached{child, mesh} {
+		if object != nil && isUnmanaged(object.Annotations) {
+			target.Unmanaged = object.Kind + " " + object.Name
 		}
 	}
 	return target, invalid
@@ -74,50 +74,44 @@ func isUnmanaged(annotations map[string]string) bool {
 // MeshEntry is an entry in one of a FunctionMesh's lists.
 type MeshEntry struct {
 	// List is the field of the mesh's spec, Index the position of the entry in it.
-	List   string
-	Index  int
-	Fields map[string]any
+	List  string
+	Index int
+
+	// invalid is why the entry does not have the form of its kind; fields are never nil.
+	invalid error
+	fields  *workload
 }
 
 // Name of the entry; empty when it has none.
-func (e MeshEntry) Name() string {
-	name, _ := e.Fields["name"].(string)
-	return name
-}
+func (e MeshEntry) Name() string { return e.fields.Name }
 
 // Replicas of the entry; nil when it has none.
-func (e MeshEntry) Replicas() *int32 { return replicasIn(e.Fields, "replicas") }
+func (e MeshEntry) Replicas() *int32 { return e.fields.Replicas }
+
+// MaxReplicas of the entry; nil when it has none.
+func (e MeshEntry) MaxReplicas() *int32 { return e.fields.MaxReplicas }
 
 // childReplicas are those that the entry gives its child. Without replicas Function Mesh's webhook sets them at each
 // write.
 func (e MeshEntry) childReplicas() *int32 {
-	return cmp.Or(e.Replicas(), replicasIn(e.Fields, "minReplicas"), new(int32(1)))
+	return cmp.Or(e.fields.Replicas, e.fields.MinReplicas, new(int32(1)))
 }
 
 // least is how many replicas the child has to have when Function Mesh creates it: its webhook refuses 0, and fewer than
 // minReplicas.
 func (e MeshEntry) least() int32 {
-	return max(1, *cmp.Or(replicasIn(e.Fields, "minReplicas"), new(int32)))
-}
-
-func replicasIn(fields map[string]any, path ...string) *int32 {
-	number, found, err := unstructured.NestedInt64(fields, path...)
-	if err != nil || !found {
-		return nil
-	}
-	replicas := int32(number) //nolint:gosec // the field is an int32 of the definition
-	return &replicas
+	return max(1, *cmp.Or(e.fields.MinReplicas, new(int32)))
 }
 
 // missingChild is the entry that keeps the child from being created, or from getting the replicas of its own entry: the
 // first one, up to its own, whose child does not exist. Nil where the child is up to date, or nothing is known to be
 // missing.
-func (r *Reader) missingChild(ctx context.Context, mesh *unstructured.Unstructured, own MeshEntry,
-	child *unstructured.Unstructured,
-) (*plan.MissingChild, error) {
+func (r *Reader) missingChild(ctx context.Context, mesh *Cached, own MeshEntry, child *Cached) (*plan.MissingChild,
+	error,
+) {
 	wanted := own.childReplicas()
 	if child != nil {
-		if has := replicasIn(child.Object, "spec", "replicas"); has != nil && *has == *wanted {
+		if has := child.Replicas(); has != nil && *has == *wanted {
 			return nil, nil //nolint:nilnil // none is a result
 		}
 	}
@@ -140,9 +134,9 @@ func (r *Reader) missingChild(ctx context.Context, mesh *unstructured.Unstructur
 }
 
 // lacksChild is the entry if its child is known to be missing.
-func (r *Reader) lacksChild(ctx context.Context, mesh *unstructured.Unstructured, kind v1alpha1.WorkloadKind,
-	entry MeshEntry,
-) (*plan.MissingChild, error) {
+func (r *Reader) lacksChild(ctx context.Context, mesh *Cached, kind v1alpha1.WorkloadKind, entry MeshEntry) (
+	*plan.MissingChild, error,
+) {
 	if entry.Name() == "" || !r.Installed(string(kind)) {
 		return nil, nil //nolint:nilnil // none is a result
 	}
@@ -154,11 +148,9 @@ func (r *Reader) lacksChild(ctx context.Context, mesh *unstructured.Unstructured
 	return &plan.MissingChild{Component: component, Replicas: *entry.childReplicas(), Least: entry.least()}, nil
 }
 
-func (r *Reader) childOf(ctx context.Context, mesh *unstructured.Unstructured, component v1alpha1.MeshComponent) (
-	*unstructured.Unstructured, error,
-) {
-	ref := plan.MeshChild(v1alpha1.ScaleTargetRef{Name: mesh.GetName(), Component: component})
-	return r.Object(ctx, ref.Kind, mesh.GetNamespace(), ref.Name)
+func (r *Reader) childOf(ctx context.Context, mesh *Cached, component v1alpha1.MeshComponent) (*Cached, error) {
+	ref := plan.MeshChild(v1alpha1.ScaleTargetRef{Name: mesh.Name, Component: component})
+	return r.Object(ctx, ref.Kind, mesh.Namespace, ref.Name)
 }
 
 // Autoscaled calls visit with each entry that has other replicas than its component, by an autoscaler that Function
@@ -166,16 +158,15 @@ func (r *Reader) childOf(ctx context.Context, mesh *unstructured.Unstructured, c
 // before it has acted on the last change, which may have been of an entry's replicas.
 //
 // Source: Function Mesh's UpdateFunctionMesh (controllers/function_mesh.go): newGeneration.
-func (r *Reader) Autoscaled(ctx context.Context, mesh *unstructured.Unstructured,
+func (r *Reader) Autoscaled(ctx context.Context, mesh *Cached,
 	visit func(entry MeshEntry, replicas int32),
 ) error {
-	seen, _, _ := unstructured.NestedInt64(mesh.Object, "status", "observedGeneration")
-	if seen != mesh.GetGeneration() {
+	if mesh.observed != mesh.Generation {
 		return nil
 	}
 	for _, kind := range meshOrder() {
 		for _, entry := range entriesOf(mesh, kind) {
-			if replicasIn(entry.Fields, "maxReplicas") == nil {
+			if entry.MaxReplicas() == nil {
 				continue
 			}
 			child, err := r.childOf(ctx, mesh, v1alpha1.MeshComponent{Kind: kind, Name: entry.Name()})
@@ -185,7 +176,7 @@ func (r *Reader) Autoscaled(ctx context.Context, mesh *unstructured.Unstructured
 			if child == nil {
 				continue
 			}
-			if has := replicasIn(child.Object, "spec", "replicas"); has != nil && *has != *entry.childReplicas() {
+			if has := child.Replicas(); has != nil && *has != *entry.childReplicas() {
 				visit(entry, *has)
 			}
 		}
@@ -200,30 +191,31 @@ func meshOrder() []v1alpha1.WorkloadKind {
 	return []v1alpha1.WorkloadKind{v1alpha1.WorkloadFunction, v1alpha1.WorkloadSource, v1alpha1.WorkloadSink}
 }
 
-func entriesOf(mesh *unstructured.Unstructured, kind v1alpha1.WorkloadKind) []MeshEntry {
-	list := plan.MeshList(kind)
-	fields, _, _ := unstructured.NestedFieldNoCopy(mesh.Object, "spec", list)
-	all, _ := fields.([]any)
-	entries := make([]MeshEntry, len(all))
-	for i := range all {
-		fields, _ := all[i].(map[string]any)
-		entries[i] = MeshEntry{List: list, Index: i, Fields: fields}
+func entriesOf(mesh *Cached, kind v1alpha1.WorkloadKind) []MeshEntry {
+	return mesh.entries[plan.MeshList(kind)]
+}
+
+func decodeEntries(mesh map[string]any) map[string][]MeshEntry {
+	entries := map[string][]MeshEntry{}
+	for _, kind := range cluster.WorkloadKinds() {
+		list := plan.MeshList(v1alpha1.WorkloadKind(kind))
+		fields, _, _ := unstructured.NestedFieldNoCopy(mesh, "spec", list)
+		all, _ := fields.([]any)
+		for i := range all {
+			child := Cached{}
+			err := decodeWorkload(&child, map[string]any{"spec": all[i]})
+			if err != nil {
+				err = fmt.Errorf("decoding %s: %w", kind, err)
+			}
+			entries[list] = append(entries[list], MeshEntry{List: list, Index: i, invalid: err, fields: child.workload})
+		}
 	}
 	return entries
 }
 
-// entryLists are the lists of a FunctionMesh's spec that hold entries.
-func entryLists() []string {
-	var lists []string
-	for _, kind := range cluster.WorkloadKinds() {
-		lists = append(lists, plan.MeshList(v1alpha1.WorkloadKind(kind)))
-	}
-	return lists
-}
-
 // FindEntry returns the entry of that name. A plan.Violation is why there is not exactly one. Function Mesh does not
 // check that names are unique, and two entries of a name would share one child.
-func FindEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent) (found MeshEntry, err error) {
+func FindEntry(mesh *Cached, component v1alpha1.MeshComponent) (found MeshEntry, err error) {
 	list := plan.MeshList(component.Kind)
 	var names []string
 	for _, entry := range entriesOf(mesh, component.Kind) {
@@ -236,11 +228,11 @@ func FindEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent
 	case first < 0:
 		return MeshEntry{},
 			Invalidf("FunctionMesh %s has no entry %s in spec.%s%s: add it, or create another policy with the right "+
-				"scaleTargetRef.component", mesh.GetName(), component.Name, list, entryNames(names))
+				"scaleTargetRef.component", mesh.Name, component.Name, list, entryNames(names))
 	case first != found.Index:
 		return MeshEntry{},
 			Invalidf("FunctionMesh %s has two entries %s in spec.%s, which share one %s: rename one of them",
-				mesh.GetName(), component.Name, list, component.Kind)
+				mesh.Name, component.Name, list, component.Kind)
 	}
 	return found, nil
 }

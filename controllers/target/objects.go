@@ -61,8 +61,8 @@ func (o *Objects) Names(resource schema.GroupResource, namespace string, selecto
 			return nil, err
 		}
 		for i := range objects {
-			if object := &objects[i]; kind != cluster.KindStatefulSet || IsOfWorker(object) {
-				names = append(names, object.GetName())
+			if object := &objects[i]; kind != cluster.KindStatefulSet || isOfWorker(object) {
+				names = append(names, object.Name)
 			}
 		}
 	default:

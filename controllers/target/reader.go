@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,11 +39,11 @@ type Reader struct {
 func (r *Reader) Installed(kind string) bool { return r.installed(kind) }
 
 // Object returns one object; nil when it does not exist or its kind is not installed.
-func (r *Reader) Object(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
+func (r *Reader) Object(ctx context.Context, kind, namespace, name string) (*Cached, error) {
 	if !r.installed(kind) {
 		return nil, nil //nolint:nilnil // none is a result
 	}
-	object := cluster.NewUnstructured(kind)
+	object := NewCached(kind)
 	err := r.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object,
 		client.UnsafeDisableDeepCopy)
 	switch {
@@ -61,11 +60,11 @@ func (r *Reader) List(
 	ctx context.Context,
 	kind string,
 	options ...client.ListOption,
-) ([]unstructured.Unstructured, error) {
+) ([]Cached, error) {
 	if !r.installed(kind) {
 		return nil, nil
 	}
-	list := cluster.NewUnstructuredList(kind)
+	list := NewCachedList(kind)
 	if err := r.reader.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("listing objects of kind %s: %w", kind, err)
 	}
@@ -80,7 +79,7 @@ func (r *Reader) Measurable(kind string, key types.NamespacedName) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), CacheTimeout)
 	defer cancel()
-	object := cluster.NewUnstructured(kind)
+	object := NewCached(kind)
 	if err := r.reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("reading %s %s: %w", kind, key, err)
 	}

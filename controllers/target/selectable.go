@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
@@ -28,34 +26,31 @@ func SelectableKinds() []string {
 // Selectables are what a set may select of an object: itself, the components of a FunctionMesh, or nothing of a
 // StatefulSet that Pulsar's function worker did not create. The name is no criterion: with a jobName it is
 // <jobName>-<hash>.
-func Selectables(object *unstructured.Unstructured) []set.Selectable {
-	kind := object.GetKind()
+func Selectables(object *Cached) []set.Selectable {
 	one := set.Selectable{
 		Ref: v1alpha1.ScaleTargetRef{
-			APIVersion: cluster.GVK(kind).GroupVersion().String(), Kind: kind, Name: object.GetName(),
+			APIVersion: cluster.GVK(object.Kind).GroupVersion().String(), Kind: object.Kind, Name: object.Name,
 		},
-		Labels: object.GetLabels(),
+		Labels: object.Labels,
 	}
-	switch kind {
+	switch object.Kind {
 	case cluster.KindFunctionMesh:
 		return meshSelectables(object, one)
 	case cluster.KindStatefulSet:
-		if !IsOfWorker(object) {
+		if !isOfWorker(object) {
 			return nil
 		}
 		if f, err := InstanceOf(object); err == nil && f.Kind == function.KindSource && !f.Batch {
 			one.Unscalable = plainSource
 		}
 	default:
-		spec, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec")
-		fields, _ := spec.(map[string]any)
-		one.Mesh, one.Unscalable = meshOwner(object.GetOwnerReferences()), consumesNothing(kind, fields)
+		one.Mesh, one.Unscalable = meshOwner(object.OwnerReferences), object.workload.consumesNothing(object.Kind)
 	}
 	return []set.Selectable{one}
 }
 
 // meshSelectables are the components of a FunctionMesh, each once: two entries of a name share one object.
-func meshSelectables(mesh *unstructured.Unstructured, one set.Selectable) []set.Selectable {
+func meshSelectables(mesh *Cached, one set.Selectable) []set.Selectable {
 	var all []set.Selectable
 	seen := map[v1alpha1.MeshComponent]bool{}
 	for _, kind := range cluster.WorkloadKinds() {
@@ -65,12 +60,12 @@ func meshSelectables(mesh *unstructured.Unstructured, one set.Selectable) []set.
 				continue
 			}
 			seen[component] = true
-			one.Ref.Component, one.Unscalable = component, consumesNothing(kind, entry.Fields)
+			one.Ref.Component, one.Unscalable = component, entry.fields.consumesNothing(kind)
 			all = append(all, one)
 		}
 	}
 	if len(all) == 0 {
-		one.Unscalable = fmt.Sprintf("FunctionMesh %s has no functions, sinks or sources", mesh.GetName())
+		one.Unscalable = fmt.Sprintf("FunctionMesh %s has no functions, sinks or sources", mesh.Name)
 		return []set.Selectable{one}
 	}
 	return all
@@ -80,8 +75,8 @@ func meshSelectables(mesh *unstructured.Unstructured, one set.Selectable) []set.
 const plainSource = "a Source without batchSourceConfig consumes nothing from Pulsar: scale it on its CPU"
 
 // consumesNothing says that a Source brings data into Pulsar and so has no backlog; empty for other objects.
-func consumesNothing(kind string, spec map[string]any) string {
-	if kind != cluster.KindSource || spec["batchSourceConfig"] != nil {
+func (w *workload) consumesNothing(kind string) string {
+	if kind != cluster.KindSource || w.BatchSourceConfig != nil {
 		return ""
 	}
 	return plainSource

@@ -20,17 +20,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// findStatefulSet finds the target of a policy among the objects as the cache keeps them.
+// findStatefulSet finds the target of a policy among the objects.
 func findStatefulSet(t *testing.T, p *v1alpha1.AutoscalingPolicy, objects ...*unstructured.Unstructured) (*plan.Target,
 	error,
 ) {
 	t.Helper()
 	var kept []client.Object
 	for _, object := range objects {
-		slimmed, err := Transform(object.DeepCopy())
-		require.NoError(t, err)
-		one, ok := slimmed.(*unstructured.Unstructured)
-		require.True(t, ok)
+		one := object.DeepCopy()
 		one.SetResourceVersion("")
 		kept = append(kept, one)
 	}

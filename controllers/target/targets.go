@@ -31,7 +31,7 @@ type Targets struct {
 
 // Config configures New; all fields but DefaultAdminURL, OwnCredentials, Scales and those of workers are required.
 type Config struct {
-	// Workloads reads Functions, Sinks, Sources and StatefulSets, as unstructured objects, and policies, from the cache.
+	// Workloads reads Functions, Sinks, Sources and StatefulSets, each as Cached, and policies, from the cache.
 	Workloads client.Reader
 	// Installed reports whether the kind exists and its objects are in the cache.
 	Installed func(kind string) bool

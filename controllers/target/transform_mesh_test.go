@@ -4,7 +4,6 @@
 package target
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestTransformKeepsDecodedFieldsOfAMesh(t *testing.T) {
+func TestTransformKeepsFieldsOfAMesh(t *testing.T) {
 	whole := &unstructured.Unstructured{}
 	require.NoError(t, whole.UnmarshalJSON([]byte(wholeFunction)))
 	mesh := cluster.NewUnstructured(cluster.KindFunctionMesh)
@@ -24,34 +23,20 @@ func TestTransformKeepsDecodedFieldsOfAMesh(t *testing.T) {
 	mesh.SetGeneration(3)
 	mesh.SetAnnotations(map[string]string{cluster.AnnotationManaged: "true", corev1.LastAppliedConfigAnnotation: "{}"})
 	mesh.Object["spec"] = map[string]any{
-		"functions": []any{fixture.Spec(
-			whole.DeepCopy())}, "sinks": []any{fixture.Spec(whole.DeepCopy())}, "sources": []any{fixture.Spec(whole.DeepCopy())},
-		"other": "hunter2",
+		"functions": []any{fixture.Spec(whole), map[string]any{"name": "wrong", "replicas": "three"}},
+		"sinks":     []any{fixture.Spec(whole)}, "sources": []any{fixture.Spec(whole)}, "other": "hunter2",
 	}
 	mesh.Object["status"] = map[string]any{"functionConditions": map[string]any{}, "observedGeneration": int64(2)}
-	before := mesh.DeepCopy()
-	kept, err := Transform(mesh)
-	require.NoError(t, err)
-	require.Same(t, mesh, kept)
-	text, err := json.Marshal(mesh.Object)
-	require.NoError(t, err)
-	for _, gone := range []string{"hunter2", "resources", "image", "functionConditions", "last-applied"} {
-		require.NotContains(t, string(text), gone)
-	}
-	require.Equal(t, int64(3), mesh.GetGeneration())
-	require.Equal(t, map[string]any{"observedGeneration": int64(2)}, mesh.Object["status"])
-	require.Equal(t, "true", mesh.GetAnnotations()[cluster.AnnotationManaged])
+	c := cached(t, mesh)
+	require.Equal(t, []int64{3, 2}, []int64{c.Generation, c.observed})
+	require.Equal(t, map[string]string{cluster.AnnotationManaged: "true"}, c.Annotations)
 	for _, kind := range cluster.WorkloadKinds() {
-		component := v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadKind(kind), Name: "f"}
-		was, err := FindEntry(before, component)
+		entry, err := FindEntry(c, v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadKind(kind), Name: "f"})
 		require.NoError(t, err)
-		is, err := FindEntry(mesh, component)
-		require.NoError(t, err)
-		wanted, err := decodeWorkload(kind, map[string]any{"spec": was.Fields})
-		require.NoError(t, err)
-		found, err := decodeWorkload(kind, map[string]any{"spec": is.Fields})
-		require.NoError(t, err)
-		delete(wanted.Spec.Pod.Annotations, "checksum/config")
-		require.Equal(t, wanted, found)
+		require.NoError(t, entry.invalid)
+		require.Equal(t, Decode(whole).workload.workloadSpec, entry.fields.workloadSpec)
 	}
+	entry, err := FindEntry(c, v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "wrong"})
+	require.NoError(t, err)
+	require.ErrorContains(t, entry.invalid, "decoding Function: ")
 }

@@ -4,7 +4,6 @@
 package target
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -17,72 +16,45 @@ import (
 )
 
 func TestTransformStatefulSet(t *testing.T) {
-	keep := func(object *unstructured.Unstructured) (map[string]any, string) {
-		kept, err := Transform(object.DeepCopy())
-		require.NoError(t, err)
-		u, ok := kept.(*unstructured.Unstructured)
-		require.True(t, ok)
-		text, err := json.Marshal(u.Object)
-		require.NoError(t, err)
-		return u.Object, string(text)
-	}
 	ours := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
 	ours.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "note": "n"})
-	kept, text := keep(ours)
-	before, err := decodeStatefulSet(ours.Object)
-	require.NoError(t, err)
-	after, err := decodeStatefulSet(kept)
-	require.NoError(t, err)
-	delete(before.Metadata.Annotations, "kubectl.kubernetes.io/last-applied-configuration")
-	require.Equal(t, before, after)
-	for _, gone := range []string{"last-applied", "tolerations", "imagePullPolicy", "podManagementPolicy"} {
-		require.NotContains(t, text, gone)
-	}
-	for _, stays := range []string{
-		`"uid"`, `"selector"`, `"currentRevision"`, `"labels"`, `"generation"`,
-		cluster.AnnotationPort,
-	} {
-		require.Contains(t, text, stays)
-	}
+	c := cached(t, ours.DeepCopy())
+	require.Equal(t, metav1.ObjectMeta{
+		Name: ours.GetName(), Namespace: ours.GetNamespace(), UID: ours.GetUID(), Generation: ours.GetGeneration(),
+		ResourceVersion: ours.GetResourceVersion(), Labels: ours.GetLabels(),
+	}, c.ObjectMeta)
+	require.Equal(t, "public/default/resize", c.pods.instance.function.FullName())
+	require.True(t, c.pods.instance.scrapable)
+	require.NotEmpty(t, c.pods.selector)
 
 	mesh := ours.DeepCopy()
 	mesh.SetName("resize-function")
-	yes := true
-	mesh.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: cluster.KindFunction,
-		Name: "resize", UID: "1", Controller: &yes,
-	}})
-	_, text = keep(mesh)
-	for _, gone := range []string{
-		"--function_details", `"labels"`, `"annotations"`, `"template"`, `"updateStrategy"`, `"selector"`,
-	} {
-		require.NotContains(t, text, gone)
-	}
-	require.Contains(t, text, `"replicas"`)
-	require.Contains(t, text, `"ownerReferences"`)
+	fixture.SetOwner(mesh, "compute.functionmesh.io/v1alpha1", cluster.KindFunction, "resize")
 	require.NoError(t, unstructured.SetNestedField(mesh.Object, "noon", "spec", "template", "metadata", "annotations",
 		cluster.AnnotationRestartedAt))
-	kept, _ = keep(mesh)
-	require.Equal(t, "noon", restartedAt(&unstructured.Unstructured{Object: kept}))
+	c = cached(t, mesh)
+	require.Equal(t, "Function resize", ControllerOf(c))
+	require.Equal(t, &pods{
+		replicas: new(int32(2)), reported: new(int32(2)), ready: c.pods.ready, grace: c.pods.grace, restartedAt: "noon",
+	}, c.pods, "neither a function nor a selector: no policy scales it")
+	require.Empty(t, c.Labels)
 
 	database := ours.DeepCopy()
 	database.SetName("postgres")
 	fixture.SetCommand(t, database, []any{"postgres"})
-	_, text = keep(database)
-	require.Contains(t, text, `"replicas":2`)
-	require.NotContains(t, text, "postgres\"]", "the command is dropped")
-	require.NotContains(t, text, `"labels"`)
-	require.Less(t, len(text), 800)
+	c = cached(t, database)
+	require.Equal(t, new(int32(2)), c.Replicas())
+	require.Nil(t, c.pods.instance)
+	require.Empty(t, c.Labels)
 
-	other := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apps/v1", "kind": cluster.KindStatefulSet,
-		"spec": "no object",
-	}}
-	kept, _ = keep(other)
-	require.Equal(t, "no object", kept["spec"])
+	other := cluster.NewUnstructured(cluster.KindStatefulSet)
+	other.Object["spec"] = "no object"
+	kept, err := Transform(other)
+	require.NoError(t, err)
+	require.ErrorContains(t, kept.(*Cached).Invalid(), "decoding StatefulSet: ")
 }
 
-func TestTransformKeepsAnUpdateStrategyThatWaits(t *testing.T) {
+func TestAnUpdateStrategyThatWaitsReplacesNoPods(t *testing.T) {
 	for name, strategy := range map[string]map[string]any{
 		"for a user":             {"type": "OnDelete"},
 		"at a partition":         {"type": "RollingUpdate", "rollingUpdate": map[string]any{"partition": int64(2)}},
@@ -95,11 +67,9 @@ func TestTransformKeepsAnUpdateStrategyThatWaits(t *testing.T) {
 			set.Object["status"] = map[string]any{
 				"currentRevision": "a", "updateRevision": "b", "replicas": int64(2), "updatedReplicas": int64(1),
 			}
-			before := updating(set)
-			_, err := Transform(set)
-			require.NoError(t, err)
-			require.Equal(t, before, updating(set))
-			require.Equal(t, strings.HasPrefix(name, "for nothing"), before)
+			c := cached(t, set)
+			require.Equal(t, strings.HasPrefix(name, "for nothing"), c.pods.replacing)
+			require.Equal(t, "b", c.Rollout())
 		})
 	}
 }

@@ -6,9 +6,6 @@ package target
 import (
 	"encoding/json"
 	"maps"
-	"reflect"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
@@ -53,77 +51,78 @@ const wholeFunction = `{
 	"status": {"conditions": {"StatefulSet": {"status": "True"}}, "replicas": 2, "selector": "s", "observedGeneration": 2, "pendingChange": "{\"spec\":\"hunter3\"}"}
 }`
 
-func TestTransformKeepsDecodedFieldsOfAFunction(t *testing.T) {
+// cached is an object as the cache keeps it.
+func cached(t *testing.T, object any) *Cached {
+	t.Helper()
+	kept, err := Transform(object)
+	require.NoError(t, err)
+	c, ok := kept.(*Cached)
+	require.True(t, ok)
+	again, err := Transform(c)
+	require.NoError(t, err)
+	require.Same(t, c, again, "client-go may transform an object twice")
+	require.NoError(t, c.Invalid())
+	return c
+}
+
+func TestTransformKeepsFieldsOfAFunction(t *testing.T) {
 	u := &unstructured.Unstructured{}
 	require.NoError(t, u.UnmarshalJSON([]byte(wholeFunction)))
-	before, err := decodeWorkload(cluster.KindFunction, u.DeepCopy().Object)
-	require.NoError(t, err)
-	kept, err := Transform(u)
-	require.NoError(t, err)
-	require.Same(t, u, kept)
-	after, err := decodeWorkload(cluster.KindFunction, u.Object)
-	require.NoError(t, err)
-	delete(before.Metadata.Annotations, corev1.LastAppliedConfigAnnotation)
-	delete(before.Spec.Pod.Annotations, "checksum/config")
-	observed, _, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
-	require.NoError(t, err)
-	require.Equal(t, int64(2), observed)
-	require.NotEmpty(t, after.Status.PendingChange)
-	before.Status.PendingChange = after.Status.PendingChange
-	require.Equal(t, before, after)
+	c := cached(t, u)
+	require.Equal(t, metav1.ObjectMeta{
+		Name: "resize", Namespace: "media", UID: "1", ResourceVersion: "7", Generation: 3,
+		Labels: map[string]string{"team": "a"}, Annotations: map[string]string{cluster.AnnotationManaged: "false"},
+		OwnerReferences: u.GetOwnerReferences(),
+	}, c.ObjectMeta)
+	require.Equal(t, cluster.WorkloadGVK(cluster.KindFunction), c.GroupVersionKind())
+	require.Equal(t, int64(2), c.observed)
+	require.Equal(t, "pending", c.Rollout())
+	require.Equal(t, []*int32{new(int32(2)), new(int32(1)), new(int32(5))},
+		[]*int32{c.Replicas(), c.workload.MinReplicas, c.MaxReplicas()})
+	require.Equal(t, map[string]string{cluster.AnnotationRestartedAt: "2026-01-01T00:00:00Z"}, c.workload.Pod.Annotations)
+	require.Equal(t, "Off", c.workload.Pod.VPA.UpdatePolicy.UpdateMode)
+	require.Equal(t, PulsarSpec{
+		PulsarConfig: "p", AuthSecret: "a", TLSSecret: "t", TLSConfig: &TLSConfig{Enabled: true},
+		AuthConfig: &AuthConfig{GenericAuth: &GenericAuth{Plugin: "p"}},
+	}, c.workload.Pulsar)
+	require.Len(t, c.workload.SecretsMap, 2)
+	require.True(t, c.workload.ShowPreciseParallelism)
+	require.Equal(t, "o", c.workload.Output.Topic)
+	require.Equal(t, "t/n/f", c.function().FullName())
+}
 
-	text, err := json.Marshal(u.Object)
-	require.NoError(t, err)
-	for _, gone := range []string{
-		"hunter2", "hunter3", "checksum", "resources", "image", "managedFields", "conditions",
-		"last-applied",
-	} {
-		require.NotContains(t, string(text), gone)
-	}
-	require.Equal(t, map[string]string{"team": "a"}, u.GetLabels())
-	require.Equal(t, int64(3), u.GetGeneration())
-	require.Equal(t, "7", u.GetResourceVersion())
-	fields, ok := u.Object["spec"].(map[string]any)
-	require.True(t, ok)
-	require.Len(t, fields, len(jsonKeys(reflect.TypeFor[workloadSpec]())), "the text above has every field: %v",
-		slices.Sorted(maps.Keys(fields)))
+func TestAnObjectOfTheCacheCannotBeWritten(t *testing.T) {
+	c := newTestClient(t, fixture.Function())
+	object := NewCached(cluster.KindFunction)
+	require.NoError(t, c.Get(t.Context(), fixture.Key(), object))
+	require.Equal(t, int32(3), *object.Replicas())
+	_, err := json.Marshal(object)
+	require.ErrorIs(t, err, errPartial)
 }
 
 func TestTransformOtherAutoscalers(t *testing.T) {
 	for _, kind := range []string{cluster.KindScaledObject, cluster.KindVerticalPodAutoscaler} {
 		object := cluster.NewUnstructured(kind)
 		object.SetName("other")
-		object.SetNamespace(fixture.Namespace)
-		object.SetUID("uid")
-		object.SetGeneration(7)
-		object.SetResourceVersion("70")
 		object.SetLabels(map[string]string{"scaledobject.keda.sh/name": "other"})
-		object.SetAnnotations(map[string]string{
+		paused := map[string]string{
 			cluster.AnnotationPaused: "true", cluster.AnnotationPausedAt: "3", plan.AnnotationPausedBy: "resize",
-			"note": strings.Repeat("x",
-				10_000),
-			corev1.LastAppliedConfigAnnotation: "{}",
-		})
+		}
+		object.SetAnnotations(maps.Clone(paused))
 		fixture.SetOwner(object, "v1", "Widget", "w")
-		target := map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "resize-function"}
 		object.Object["spec"] = map[string]any{
-			"scaleTargetRef": target, "targetRef": target, "triggers": []any{map[string]any{"type": "kafka"}},
+			"targetRef":    map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "resize-function"},
 			"updatePolicy": map[string]any{"updateMode": "Off"}, "resourcePolicy": map[string]any{},
 		}
 		object.Object["status"] = map[string]any{"recommendation": "long"}
-		_, err := Transform(object)
-		require.NoError(t, err)
-		require.Equal(t, map[string]any{
-			"scaleTargetRef": target, "targetRef": target, "updatePolicy": map[string]any{"updateMode": "Off"},
-		}, fixture.Spec(object))
-		require.NotContains(t, object.Object, "status")
-		require.Equal(t, map[string]string{
-			cluster.AnnotationPaused: "true", cluster.AnnotationPausedAt: "3", plan.AnnotationPausedBy: "resize",
-		}, object.GetAnnotations())
-		require.Empty(t, object.GetLabels())
-		require.Equal(t, "Widget w", ControllerOf(object))
-		require.Equal(t, []any{"uid", int64(7), "70", kind},
-			[]any{string(object.GetUID()), object.GetGeneration(), object.GetResourceVersion(), object.GetKind()})
+		c := cached(t, object)
+		require.Equal(t, &v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "resize-function"},
+			c.ScaleTarget())
+		require.Equal(t, "Off", c.autoscaler.updateMode)
+		require.Nil(t, c.autoscaler.scaledObject)
+		require.Equal(t, paused, c.Annotations)
+		require.Empty(t, c.Labels)
+		require.Equal(t, "Widget w", ControllerOf(c))
 	}
 }
 

@@ -71,7 +71,7 @@ func inputOf(t *testing.T, text string) migrate.Input {
 			in.Components = append(in.Components, object)
 		}
 		namespace := object.GetNamespace()
-		in.Selectables[namespace] = append(in.Selectables[namespace], target.Selectables(&object)...)
+		in.Selectables[namespace] = append(in.Selectables[namespace], target.Selectables(target.Decode(&object))...)
 	}
 	return in
 }
