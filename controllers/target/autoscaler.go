@@ -39,38 +39,38 @@ type autoscaler struct {
 	replicas *int32
 }
 
-func decodeAutoscaler(c *Cached, object map[string]any) error {
+// decodeAutoscaler keeps labels of the ScaledObjects of policies alone, because no others are read.
+func decodeAutoscaler(c *Cached, object map[string]any) (err error) {
 	c.autoscaler = &autoscaler{}
-	switch {
-	case c.Kind == cluster.KindScaledObject && OwnedByPolicy(c):
-		c.autoscaler.scaledObject = &plan.LiveScaledObject{}
-		err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, c.autoscaler.scaledObject)
-		if err != nil {
-			return err
-		}
-		c.autoscaler.scaledObject.ObjectMeta = c.ObjectMeta
-	case len(IndexByScaledObject(c)) > 0:
+	isOurs := c.Kind == cluster.KindScaledObject && OwnedByPolicy(c)
+	if !isOurs {
+		c.Labels = nil
+	}
+	if c.Kind == cluster.KindAutoscaler {
 		var decoded struct {
 			Status autoscalerStatus `json:"status"`
 		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &decoded); err != nil {
-			return err
+		if len(IndexByScaledObject(c)) > 0 { // others are not read
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(object, &decoded)
 		}
-		c.Labels, c.autoscaler.replicas = nil, decoded.Status.replicas()
-	default:
-		c.Labels = nil
+		c.autoscaler.replicas = decoded.Status.replicas()
+		return err
+	}
+	if isOurs {
+		live := &plan.LiveScaledObject{}
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object, live)
+		live.ObjectMeta, c.autoscaler.scaledObject = c.ObjectMeta, live
 	}
 	c.autoscaler.updateMode, _, _ = unstructured.NestedString(object, "spec", "updatePolicy", "updateMode")
-	for _, field := range []string{"scaleTargetRef", "targetRef"} {
-		ref, found, err := unstructured.NestedStringMap(object, "spec", field)
-		if err == nil && found && c.autoscaler.target == nil {
+	for _, field := range []string{"targetRef", "scaleTargetRef"} {
+		if ref, found, err := unstructured.NestedStringMap(object, "spec", field); err == nil && found {
 			// Deployment of apps/v1 is KEDA's default.
 			c.autoscaler.target = &v1alpha1.ScaleTargetRef{
 				APIVersion: cmp.Or(ref["apiVersion"], "apps/v1"), Kind: cmp.Or(ref["kind"], "Deployment"), Name: ref["name"],
 			}
 		}
 	}
-	return nil
+	return err
 }
 
 // ScaleTarget of a ScaledObject or a VerticalPodAutoscaler; nil when it names none.
