@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -71,20 +70,25 @@ func jsonPatch(operations ...operation) (client.Patch, error) {
 func (s suspender) maxReplicasPatch(ctx context.Context, live *unstructured.Unstructured,
 	component v1alpha1.MeshComponent, from, to *int32,
 ) (client.Patch, error) {
-	object, path, entryOperations := target.Decode(live), "/spec", []operation(nil)
-	is := object.MaxReplicas()
+	path, entryOperations := "/spec", []operation(nil)
+	fields, _, _ := unstructured.NestedMap(live.Object, "spec")
 	if component.Name != "" {
-		entry, err := target.FindEntry(object, component)
+		mesh := target.Decode(live)
+		entry, err := target.FindEntry(mesh, component)
 		if err != nil {
 			return nil, nil //nolint:nilnil,nilerr // nothing to change
 		}
-		is, path = entry.MaxReplicas(), fmt.Sprintf("/spec/%s/%d", entry.List, entry.Index)
-		if entryOperations, err = keepAutoscaled(ctx, s.reader, object, target.MeshEntry{}); err != nil {
+		fields, path = entry.FieldsIn(live), fmt.Sprintf("/spec/%s/%d", entry.List, entry.Index)
+		if entryOperations, err = keepAutoscaled(ctx, s.reader, mesh, target.MeshEntry{}); err != nil {
 			return nil, err
 		}
 		entryOperations = append(entryOperations, operation{"test", path + "/name", component.Name})
 	}
-	if !ptr.Equal(is, from) {
+	is, found, err := unstructured.NestedInt64(fields, "maxReplicas")
+	if err != nil {
+		return nil, fmt.Errorf("reading maxReplicas: %w", err)
+	}
+	if found != (from != nil) || found && is != int64(*from) {
 		return nil, nil //nolint:nilnil // another client changed it
 	}
 	operations := append([]operation{{"test", "/metadata/resourceVersion", live.GetResourceVersion()}},

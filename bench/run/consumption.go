@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,11 +102,7 @@ func (r *runner) function(ctx context.Context, policy *v1alpha1.AutoscalingPolic
 		if err != nil {
 			return function.Function{}, err
 		}
-		entries, _, err := unstructured.NestedSlice(object.Object, "spec", entry.List)
-		if err != nil {
-			return function.Function{}, err
-		}
-		return meshFunction(plan.MeshChild(ref), entries[entry.Index])
+		return meshFunction(plan.MeshChild(ref), entry.FieldsIn(object))
 	default:
 		return meshFunction(ref, object.Object["spec"])
 	}

@@ -307,18 +307,18 @@ func (c checker) queueOf(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (in
 	if err := c.kube.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, object); err != nil {
 		return 0, err
 	}
-	if ref.Component.Name == "" {
-		return largestQueue(object.Object["spec"])
+	if ref.Component.Name != "" {
+		entry, err := target.FindEntry(target.Decode(object), ref.Component)
+		if err != nil {
+			return 0, err
+		}
+		return largestQueue(entry.FieldsIn(object))
 	}
-	entry, err := target.FindEntry(target.Decode(object), ref.Component)
+	spec, _, err := unstructured.NestedMap(object.Object, "spec")
 	if err != nil {
 		return 0, err
 	}
-	entries, _, err := unstructured.NestedSlice(object.Object, "spec", entry.List)
-	if err != nil {
-		return 0, err
-	}
-	return largestQueue(entries[entry.Index])
+	return largestQueue(spec)
 }
 
 // inputs are the topics of a Function or Sink.
@@ -334,10 +334,9 @@ type inputs struct {
 }
 
 // largestQueue of the topics that a Function or Sink consumes.
-func largestQueue(spec any) (int64, error) {
+func largestQueue(spec map[string]any) (int64, error) {
 	var decoded inputs
-	fields, _ := spec.(map[string]any)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &decoded); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &decoded); err != nil {
 		return 0, err
 	}
 	largest := int64(0)

@@ -63,10 +63,14 @@ func (s *ScaledObjects) ofTarget(ctx context.Context, namespace string, ref *v1a
 	object := target.NewCached(ref.Kind)
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object,
 		client.UnsafeDisableDeepCopy)
-	if err := cmp.Or(err, object.Invalid()); err != nil {
+	replicas := object.Replicas()
+	if replicas == nil {
+		err = cmp.Or(err, object.Invalid())
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
 	}
-	return object.Replicas(), nil
+	return replicas, nil
 }
 
 // ofAutoscaler is what the HorizontalPodAutoscaler read or wrote at its last sync.

@@ -119,14 +119,6 @@ func (c *Cached) Rollout() string {
 	}
 }
 
-// MaxReplicas of a Function, Sink or Source; nil without it.
-func (c *Cached) MaxReplicas() *int32 {
-	if c.workload == nil {
-		return nil
-	}
-	return c.workload.MaxReplicas
-}
-
 // Replicas of the spec; those of its target for a HorizontalPodAutoscaler. Nil if they are unknown.
 func (c *Cached) Replicas() *int32 {
 	switch {

@@ -26,12 +26,13 @@ type workload struct {
 }
 
 type workloadSpec struct {
-	// MeshSpec is what it consumes.
-	function.MeshSpec `json:",inline"`
-
+	// The replicas are first: they are known although a later field has another form than expected.
 	Replicas    *int32 `json:"replicas"`
 	MinReplicas *int32 `json:"minReplicas"`
 	MaxReplicas *int32 `json:"maxReplicas"`
+
+	// MeshSpec is what it consumes.
+	function.MeshSpec `json:",inline"`
 
 	Pulsar PulsarSpec `json:"pulsar"`
 	// Output is what it publishes to.
@@ -61,7 +62,7 @@ type verticalPolicy struct {
 	} `json:"updatePolicy"`
 }
 
-// decodeWorkload keeps what was decoded before an error.
+// decodeWorkload keeps what was decoded before an error: other entries of a mesh depend on the replicas.
 func decodeWorkload(c *Cached, object map[string]any) error {
 	var decoded struct {
 		Spec   workloadSpec `json:"spec"`

@@ -88,8 +88,12 @@ func (e MeshEntry) Name() string { return e.fields.Name }
 // Replicas of the entry; nil when it has none.
 func (e MeshEntry) Replicas() *int32 { return e.fields.Replicas }
 
-// MaxReplicas of the entry; nil when it has none.
-func (e MeshEntry) MaxReplicas() *int32 { return e.fields.MaxReplicas }
+// FieldsIn are all fields of the entry in the mesh that it was found in.
+func (e MeshEntry) FieldsIn(mesh *unstructured.Unstructured) map[string]any {
+	list, _, _ := unstructured.NestedFieldNoCopy(mesh.Object, "spec", e.List)
+	fields, _ := list.([]any)[e.Index].(map[string]any)
+	return fields
+}
 
 // childReplicas are those that the entry gives its child. Without replicas Function Mesh's webhook sets them at each
 // write.
@@ -166,7 +170,7 @@ func (r *Reader) Autoscaled(ctx context.Context, mesh *Cached,
 	}
 	for _, kind := range meshOrder() {
 		for _, entry := range entriesOf(mesh, kind) {
-			if entry.MaxReplicas() == nil {
+			if entry.fields.MaxReplicas == nil {
 				continue
 			}
 			child, err := r.childOf(ctx, mesh, v1alpha1.MeshComponent{Kind: kind, Name: entry.Name()})

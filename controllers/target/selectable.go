@@ -44,7 +44,8 @@ func Selectables(object *Cached) []set.Selectable {
 			one.Unscalable = plainSource
 		}
 	default:
-		one.Mesh, one.Unscalable = meshOwner(object.OwnerReferences), object.workload.consumesNothing(object.Kind)
+		one.Mesh = meshOwner(object.OwnerReferences)
+		one.Unscalable = consumesNothing(object.Kind, object.workload, object.invalid)
 	}
 	return []set.Selectable{one}
 }
@@ -60,7 +61,7 @@ func meshSelectables(mesh *Cached, one set.Selectable) []set.Selectable {
 				continue
 			}
 			seen[component] = true
-			one.Ref.Component, one.Unscalable = component, entry.fields.consumesNothing(kind)
+			one.Ref.Component, one.Unscalable = component, consumesNothing(kind, entry.fields, entry.invalid)
 			all = append(all, one)
 		}
 	}
@@ -75,8 +76,8 @@ func meshSelectables(mesh *Cached, one set.Selectable) []set.Selectable {
 const plainSource = "a Source without batchSourceConfig consumes nothing from Pulsar: scale it on its CPU"
 
 // consumesNothing says that a Source brings data into Pulsar and so has no backlog; empty for other objects.
-func (w *workload) consumesNothing(kind string) string {
-	if kind != cluster.KindSource || w.BatchSourceConfig != nil {
+func consumesNothing(kind string, w *workload, invalid error) string {
+	if kind != cluster.KindSource || w.BatchSourceConfig != nil || invalid != nil {
 		return ""
 	}
 	return plainSource

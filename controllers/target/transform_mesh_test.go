@@ -23,7 +23,7 @@ func TestTransformKeepsFieldsOfAMesh(t *testing.T) {
 	mesh.SetGeneration(3)
 	mesh.SetAnnotations(map[string]string{cluster.AnnotationManaged: "true", corev1.LastAppliedConfigAnnotation: "{}"})
 	mesh.Object["spec"] = map[string]any{
-		"functions": []any{fixture.Spec(whole), map[string]any{"name": "wrong", "replicas": "three"}},
+		"functions": []any{fixture.Spec(whole), map[string]any{"name": "wrong", "replicas": int64(3), "input": "a"}},
 		"sinks":     []any{fixture.Spec(whole)}, "sources": []any{fixture.Spec(whole)}, "other": "hunter2",
 	}
 	mesh.Object["status"] = map[string]any{"functionConditions": map[string]any{}, "observedGeneration": int64(2)}
@@ -39,4 +39,5 @@ func TestTransformKeepsFieldsOfAMesh(t *testing.T) {
 	entry, err := FindEntry(c, v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "wrong"})
 	require.NoError(t, err)
 	require.ErrorContains(t, entry.invalid, "decoding Function: ")
+	require.Equal(t, new(int32(3)), entry.Replicas(), "replicas of entries that no policy scales are written, too")
 }

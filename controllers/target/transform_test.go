@@ -78,7 +78,7 @@ func TestTransformKeepsFieldsOfAFunction(t *testing.T) {
 	require.Equal(t, int64(2), c.observed)
 	require.Equal(t, "pending", c.Rollout())
 	require.Equal(t, []*int32{new(int32(2)), new(int32(1)), new(int32(5))},
-		[]*int32{c.Replicas(), c.workload.MinReplicas, c.MaxReplicas()})
+		[]*int32{c.Replicas(), c.workload.MinReplicas, c.workload.MaxReplicas})
 	require.Equal(t, map[string]string{cluster.AnnotationRestartedAt: "2026-01-01T00:00:00Z"}, c.workload.Pod.Annotations)
 	require.Equal(t, "Off", c.workload.Pod.VPA.UpdatePolicy.UpdateMode)
 	require.Equal(t, PulsarSpec{
