@@ -26,6 +26,8 @@ func TestAStatusHasTheBudgetThatIsLeft(t *testing.T) {
 		"none was late":          {new(int32(99)), backlog.Known(0), shown(100, 100)},
 		"a part is spent":        {new(int32(98)), backlog.Known(0.005), shown(99, 75)},
 		"more were late":         {new(int32(99)), backlog.Known(0.5), shown(50, 0)},
+		"66 % is no binary":      {new(int32(50)), backlog.Known(0.34), shown(66, 32)},
+		"30 % is no binary":      {new(int32(90)), backlog.Known(0.07), shown(93, 30)},
 		"it is unknown":          {new(int32(99)), backlog.Measurement{}, nil},
 		"all have to be in time": {nil, backlog.Known(0), nil},
 	} {

@@ -177,7 +177,9 @@ func attainment(d policy.Decision, spec v1alpha1.AutoscalingPolicySpec) *v1alpha
 	if err != nil || unknown != nil {
 		return nil
 	}
-	return &v1alpha1.Attainment{Percent: int32(100 * (1 - late)), BudgetLeftPercent: int32(100 * max(0, 1-burn))}
+	const inexact = 1e-9 // of a binary fraction: 1-0.34 is a little less than 0.66
+	percent := func(part float64) int32 { return int32(100*max(0, part) + inexact) }
+	return &v1alpha1.Attainment{Percent: percent(1 - late), BudgetLeftPercent: percent(1 - burn)}
 }
 
 // coverageStatus is the missing part of a reading; nil for none.
