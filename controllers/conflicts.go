@@ -24,9 +24,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// observeConflicts finds the autoscaler with our name, other autoscalers that write the same replicas, and an object
-// with a name that would make Function Mesh delete our autoscaler. Other autoscalers scale the target or its
-// StatefulSet.
+// observeConflicts finds the autoscaler with our name, and other autoscalers that write the same replicas: they scale
+// the target or its StatefulSet.
 func (o observer) observeConflicts(ctx context.Context, s plan.Subject, found *plan.Autoscalers) error {
 	p := s.Policy
 	ours := plan.AutoscalerName(p.Name)
@@ -58,8 +57,7 @@ func (o observer) observeConflicts(ctx context.Context, s plan.Subject, found *p
 	if err == nil {
 		named(p, found, &live)
 	}
-	found.NameClash, err = nameClash(ctx, o.config.Targets.Reader, p.Namespace, ours)
-	return err
+	return nil
 }
 
 // named records the HorizontalPodAutoscaler with our name: ours, or the one that KEDA created for our ScaledObject and
@@ -198,18 +196,4 @@ func manifestOf(hpa *autoscalingv2.HorizontalPodAutoscaler) v1alpha1.Manifest {
 		return ""
 	}
 	return v1alpha1.Manifest(text)
-}
-
-// nameClash names a Function, Sink or Source with the name; empty if there is none.
-func nameClash(ctx context.Context, reader *target.Reader, namespace, name string) (string, error) {
-	for _, kind := range cluster.WorkloadKinds() {
-		object, err := reader.Object(ctx, kind, namespace, name)
-		if err != nil {
-			return "", err
-		}
-		if object != nil {
-			return kind + " " + name, nil
-		}
-	}
-	return "", nil
 }

@@ -122,10 +122,6 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 			want:    "False/ConflictingAutoscaler",
 			message: "; so does ScaledObject resize-so scales StatefulSet resize-function",
 		},
-		"a Function of our autoscaler's name": {
-			objects: []client.Object{namesake()}, want: "False/AutoscalerNameClash", message: "Function " +
-				plan.AutoscalerName("resize") + " has the name",
-		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -159,12 +155,6 @@ func owned(kind, name string) client.Object {
 	hpa := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
 	fixture.SetOwner(hpa, "v1", kind, name)
 	return hpa
-}
-
-func namesake() client.Object {
-	function := fixture.Function()
-	function.SetName(plan.AutoscalerName("resize"))
-	return function
 }
 
 func TestThePolicyThatNamesATargetTakesPrecedence(t *testing.T) {

@@ -291,7 +291,6 @@ func TestNothingIsSuspendedInVain(t *testing.T) {
 			change: pauseRollout, want: "False/FunctionHasOwnAutoscaler",
 			message: "the controller does not take it over now: a rollout",
 		},
-		"a Function has our autoscaler's name": {objects: []client.Object{namesake()}, want: "False/AutoscalerNameClash"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -78,7 +78,7 @@ func concerns(object *target.Cached) []string {
 	case cluster.KindStatefulSet, cluster.KindDeployment:
 		return replicasOf(target.Key("apps/v1", kind, object.Name), kind, object.Name)
 	default:
-		return []string{workloadTarget(kind, object.Name), own}
+		return []string{workloadTarget(kind, object.Name)}
 	}
 }
 

@@ -72,9 +72,6 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 	}
 	require.Empty(t, fixture.Enqueued(t, workloadUsers(env.client),
 		target.Decode(testScaledObject("apps/v1", "Deployment", "resize"))))
-	namesake := fixture.Function()
-	namesake.SetName(plan.AutoscalerName("other"))
-	require.Equal(t, []string{"other"}, fixture.Enqueued(t, workloadUsers(env.client), target.Decode(namesake)))
 	require.ElementsMatch(t, []string{"resize", "sibling"},
 		fixture.Enqueued[client.Object](t, siblings(env.client), sibling))
 }

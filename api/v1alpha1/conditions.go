@@ -142,7 +142,6 @@ const (
 	ReasonScheduleInvalid      = "ScheduleInvalid"      // a schedule of the policy cannot be evaluated
 	ReasonOlderPolicy          = "OlderPolicy"          // another policy on the same target takes precedence
 	ReasonNameTaken            = "AutoscalerNameTaken"  // another controller's object has the name of our autoscaler
-	ReasonNameClash            = "AutoscalerNameClash"  // Function Mesh would delete an autoscaler of this name
 	ReasonKEDAMissing          = "KEDAMissing"          // the actuator is KEDA, and KEDA is not installed
 	ReasonScalerUnknown        = "ScalerUnknown"        // the adapter does not know the address of the scaler
 	ReasonOtherScaledObject    = "OtherScaledObject"    // the target has another ScaledObject, and KEDA admits one

@@ -114,11 +114,6 @@ func ownProblem(s Subject, a Autoscalers) *Violation {
 	case a.Autoscaler != nil && !metav1.IsControlledBy(a.Autoscaler, s.Policy):
 		return ScalingProblem(v1alpha1.ReasonNameTaken, "HorizontalPodAutoscaler %s exists and is not this policy's: "+
 			"rename or delete it", a.Autoscaler.Name)
-	case a.NameClash != "":
-		// Without maxReplicas, every reconcile of a Function, Sink or Source deletes the HorizontalPodAutoscaler of its
-		// name, even one that Function Mesh did not create (Function Mesh v0.27.2, controllers/common.go deleteHPA).
-		return ScalingProblem(v1alpha1.ReasonNameClash, "%s has the name of this policy's HorizontalPodAutoscaler, so "+
-			"Function Mesh would delete it repeatedly: recreate the policy under another name", a.NameClash)
 	}
 	return nil
 }

@@ -37,9 +37,6 @@ type Autoscalers struct {
 	OlderNames  bool
 	// Restoring is the name of a policy on the same target that restores what it took over; empty for none.
 	Restoring string
-	// NameClash is an object of the same name as our HorizontalPodAutoscaler, such as "Function pap-x", for which Function
-	// Mesh would delete ours; empty for none.
-	NameClash string
 }
 
 // OwnScaledObject is the ScaledObject of the policy's name if the policy controls it; else nil.

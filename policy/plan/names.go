@@ -58,8 +58,8 @@ func Shorten(text string, most int) string {
 }
 
 // AutoscalerName is the name of the policy's HorizontalPodAutoscaler. It ends in a hash, so it never equals that of a
-// Function, Sink or Source (<cr>, <cr>-function): Function Mesh would delete or adopt it. The hash covers the whole
-// policy name, so that long names stay distinct.
+// Function, Sink or Source (<cr>, <cr>-function): Function Mesh v0.27.2 deletes the one of a component's name
+// (controllers/common.go, deleteHPA), or adopts it. The hash covers the whole policy name: long names stay distinct.
 func AutoscalerName(policy string) string {
 	const prefix, longest = "pap-", 63
 	hash := fnv.New32a()
