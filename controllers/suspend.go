@@ -112,21 +112,21 @@ func (s suspender) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPoli
 // applySuspension carries out one step. An object that is gone is fine.
 func (s suspender) applySuspension(ctx context.Context, subject plan.Subject, step plan.Suspension) error {
 	p := subject.Policy
-	switch step.Action {
-	case plan.ClearMaxReplicas:
+	switch step.Kind {
+	case "": // maxReplicas
 		return s.setMaxReplicas(ctx, subject, subject.Target.MaxReplicas, nil)
-	case plan.DeleteAutoscaler:
+	case cluster.KindAutoscaler:
 		hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: step.Name}}
 		if err := s.client.Delete(ctx, hpa, client.Preconditions{UID: &step.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting it: %w", err)
 		}
 		return nil
-	case plan.PauseScaledObject:
+	case cluster.KindScaledObject:
 		return s.editScaledObject(ctx, p, step.Name, func(annotations map[string]string) {
 			annotations[cluster.AnnotationPaused], annotations[plan.AnnotationPausedBy] = "true", p.Name
 		})
 	default:
-		return fmt.Errorf("there is no action %d", step.Action)
+		return fmt.Errorf("a %s cannot be suspended", step.Kind)
 	}
 }
 

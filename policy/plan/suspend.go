@@ -21,25 +21,13 @@ const Finalizer = v1alpha1.Group + "/restore"
 // AnnotationPausedBy names the policy on a ScaledObject that it paused.
 const AnnotationPausedBy = v1alpha1.Group + "/paused-by"
 
-// SuspensionAction is how to suspend a conflicting autoscaler.
-type SuspensionAction int
-
-// The actions.
-const (
-	// ClearMaxReplicas makes Function Mesh run no autoscaler of its own.
-	ClearMaxReplicas SuspensionAction = iota + 1
-	// DeleteAutoscaler deletes a HorizontalPodAutoscaler.
-	DeleteAutoscaler
-	// PauseScaledObject makes KEDA delete its HorizontalPodAutoscaler and keep the ScaledObject.
-	PauseScaledObject
-)
-
-// Suspension is one object or field to suspend for a policy with conflictPolicy TakeOver.
+// Suspension is one object or field to suspend for a policy with conflictPolicy TakeOver: a HorizontalPodAutoscaler is
+// deleted, a ScaledObject paused, so that KEDA deletes its HorizontalPodAutoscaler, and maxReplicas of the target is
+// removed, so that Function Mesh runs no autoscaler of its own.
 type Suspension struct {
-	Action SuspensionAction
-	// Name and UID of the object; empty for maxReplicas.
-	Name string
-	UID  types.UID
+	// Kind, Name and UID of the object; empty for maxReplicas.
+	Kind, Name string
+	UID        types.UID
 	// Record is status.takenOver before the step, so that it can be restored after any failure.
 	Record v1alpha1.TakenOver
 	// Orphaned is true if Function Mesh does not recreate it, since its maxReplicas is removed.
@@ -48,14 +36,10 @@ type Suspension struct {
 
 // String names it in a sentence.
 func (s Suspension) String() string {
-	switch s.Action {
-	case ClearMaxReplicas:
+	if s.Kind == "" {
 		return "maxReplicas of the target"
-	case DeleteAutoscaler:
-		return kindAutoscaler + " " + s.Name
-	default:
-		return kindScaledObject + " " + s.Name
 	}
+	return s.Kind + " " + s.Name
 }
 
 // maxTakenOver is the number of objects of a kind that a status holds.
@@ -99,7 +83,7 @@ func nextStep(s Subject, conflicting []ConflictingAutoscaler) (*Suspension, *Vio
 	}
 	if s.Target.MaxReplicas != nil {
 		record.MaxReplicas = s.Target.MaxReplicas
-		return &Suspension{Action: ClearMaxReplicas, Record: record}, nil
+		return &Suspension{Record: record}, nil
 	}
 	for _, r := range conflicting {
 		switch {
@@ -109,12 +93,12 @@ func nextStep(s Subject, conflicting []ConflictingAutoscaler) (*Suspension, *Vio
 			if name := v1alpha1.ObjectName(r.Name); !slices.Contains(record.ScaledObjects, name) {
 				record.ScaledObjects = append(record.ScaledObjects, name)
 			}
-			return &Suspension{Action: PauseScaledObject, Name: r.Name, UID: r.UID, Record: record}, nil
+			return &Suspension{Kind: r.Kind, Name: r.Name, UID: r.UID, Record: record}, nil
 		case record.MaxReplicas == nil || !r.isOrphaned(s.Target): // Function Mesh recreates its own with maxReplicas
 			record.HorizontalPodAutoscalers = withManifest(record.HorizontalPodAutoscalers, r)
 		}
 		return &Suspension{
-			Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, Orphaned: r.isOrphaned(s.Target),
+			Kind: r.Kind, Name: r.Name, UID: r.UID, Record: record, Orphaned: r.isOrphaned(s.Target),
 		}, nil
 	}
 	r := conflicting[0]
