@@ -19,25 +19,35 @@ type Capabilities struct {
 }
 
 // Choose returns what writes the replicas, and the reason. A named actuator is always chosen; the API server refuses
-// HPA and KEDA for targets without a scale subresource.
+// HPA and KEDA for targets without a scale subresource. If no HorizontalPodAutoscaler reaches the adapter, KEDA reads
+// from the external scaler.
 func (c Capabilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1.ActuatorStatus {
-	switch {
-	case wanted == v1alpha1.ActuatorHPA:
-		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "it is set in spec.actuator" + c.metricsWarning()}
-	case wanted == v1alpha1.ActuatorDirect, wanted == v1alpha1.ActuatorKEDA:
-		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "it is set in spec.actuator"}
+	chosen := func(by v1alpha1.Actuator, reason string) v1alpha1.ActuatorStatus {
+		return v1alpha1.ActuatorStatus{Type: by, Reason: reason}
+	}
+	const hpa, direct, named = v1alpha1.ActuatorHPA, v1alpha1.ActuatorDirect, "it is set in spec.actuator"
+	switch why := c.noMetricsReason(); {
+	case wanted == hpa && c.NoMetricsAPI:
+		return chosen(wanted, named+", although "+why+": apply its APIService, or use Direct")
+	case wanted == hpa && why != "":
+		return chosen(wanted, named+", although "+why+": use Direct")
+	case wanted == hpa, wanted == direct, wanted == v1alpha1.ActuatorKEDA:
+		return chosen(wanted, named)
 	case scaling == ByMesh:
-		return v1alpha1.ActuatorStatus{
-			Type: v1alpha1.ActuatorDirect, Reason: "a component of a FunctionMesh has no scale subresource",
-		}
+		return chosen(direct, "a component of a FunctionMesh has no scale subresource")
 	case scaling == ByWorker:
-		return v1alpha1.ActuatorStatus{
-			Type: v1alpha1.ActuatorDirect, Reason: "a function of the function worker has no scale subresource",
-		}
-	case c.noMetricsReason() != "":
-		return c.withoutMetricsAPI()
+		return chosen(direct, "a function of the function worker has no scale subresource")
+	case why == "":
+		return chosen(hpa, "custom.metrics.k8s.io is served by the adapter")
+	case c.KEDA && c.Scaler.Address != "":
+		return chosen(v1alpha1.ActuatorKEDA, why+"; KEDA is installed, and reads decisions from "+c.Scaler.Address)
+	case c.NoMetricsAPI:
+		return chosen(direct, why+": apply its APIService")
+	case c.KEDA:
+		return chosen(direct, why+"; to use KEDA, which is installed, set --"+FlagScalerAddress+
+			" of the adapter (value scaler.enabled of the chart)")
 	default:
-		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "custom.metrics.k8s.io is served by the adapter"}
+		return chosen(direct, why)
 	}
 }
 
@@ -52,37 +62,6 @@ func (c Capabilities) noMetricsReason() string {
 			", so no HorizontalPodAutoscaler can read metrics from the adapter"
 	case c.NoMetricsAPI:
 		return "no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can read metrics from the adapter"
-	default:
-		return ""
-	}
-}
-
-// withoutMetricsAPI is the choice if no HorizontalPodAutoscaler reaches the adapter: KEDA reads from the external
-// scaler.
-func (c Capabilities) withoutMetricsAPI() v1alpha1.ActuatorStatus {
-	direct := v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: c.noMetricsReason()}
-	switch {
-	case c.KEDA && c.Scaler.Address != "":
-		return v1alpha1.ActuatorStatus{
-			Type:   v1alpha1.ActuatorKEDA,
-			Reason: c.noMetricsReason() + "; KEDA is installed, and reads decisions from " + c.Scaler.Address,
-		}
-	case c.NoMetricsAPI:
-		direct.Reason += ": apply its APIService"
-	case c.KEDA:
-		direct.Reason += "; to use KEDA, which is installed, set --" + FlagScalerAddress +
-			" of the adapter (value scaler.enabled of the chart)"
-	}
-	return direct
-}
-
-// metricsWarning warns that a named actuator HPA gets no metric.
-func (c Capabilities) metricsWarning() string {
-	switch {
-	case c.MetricsAPIHolder != "":
-		return ", although custom.metrics.k8s.io is served by " + c.MetricsAPIHolder + " and not by the adapter: use Direct"
-	case c.NoMetricsAPI:
-		return ", although no APIService serves custom.metrics.k8s.io: apply the adapter's APIService, or use Direct"
 	default:
 		return ""
 	}

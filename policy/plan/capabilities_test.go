@@ -65,14 +65,14 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 		},
 		"a named one, whatever the cluster": {
 			theirs, hpa, plan.BySubresource, hpa,
-			"it is set in spec.actuator, although custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter and not " +
-				"by the adapter: use Direct",
+			"it is set in spec.actuator, although custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no " +
+				"HorizontalPodAutoscaler can read metrics from the adapter: use Direct",
 		},
 		"a named one without a metrics API": {
 			plan.Capabilities{NoMetricsAPI: true},
 			hpa, plan.BySubresource, hpa,
-			"it is set in spec.actuator, although no APIService serves custom.metrics.k8s.io: apply the adapter's APIService, or use " +
-				"Direct",
+			"it is set in spec.actuator, although no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler " +
+				"can read metrics from the adapter: apply its APIService, or use Direct",
 		},
 		"a named HPA that is right": {plan.Capabilities{}, hpa, plan.BySubresource, hpa, "it is set in spec.actuator"},
 		"a named one that is right": {theirs, direct, plan.BySubresource, direct, "it is set in spec.actuator"},
