@@ -149,70 +149,48 @@ func reasonsDiffer(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 		})
 }
 
-// reasons are those of a decision.
-type reasons struct {
-	decided, held            bool
-	strategy, cappedBy, hold string
-}
-
-func decidedBy(d *v1alpha1.Decision) reasons {
-	switch {
-	case d == nil:
-		return reasons{}
-	case d.Hold == nil:
-		return reasons{decided: true, strategy: string(d.Strategy), cappedBy: d.CappedBy}
-	default:
-		return reasons{
-			decided: true, held: true, strategy: string(d.Strategy), cappedBy: d.CappedBy, hold: d.Hold.Reason,
-		}
-	}
+// decidedBy has the reasons of a decision: its strategy, cap and hold.
+func decidedBy(d *v1alpha1.Decision) [3]string {
+	d = cmp.Or(d, &v1alpha1.Decision{})
+	return [3]string{string(d.Strategy), d.CappedBy, cmp.Or(d.Hold, &v1alpha1.Hold{}).Reason}
 }
 
 // signalsMoved reports whether the visible numbers changed by more than a tenth, and the backlog by more than the
-// messages of a second.
+// messages of a second: replicas hold about as many while they work on them, so a smaller change says nothing. It comes
+// with each answer, where no message waits too.
 func signalsMoved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	b, a := cmp.Or(before.Signals, &v1alpha1.Signals{}), cmp.Or(after.Signals, &v1alpha1.Signals{})
-	was, is := visible(before), visible(after)
-	for name, number := range was {
-		now, known := is[name]
-		if !known || differsByTenth(number, now) && (name != ready || math.Abs(number-now) > inTransit(was, is)) {
-			return true
-		}
-	}
-	return len(was) != len(is) || (before.Signals == nil) != (after.Signals == nil) ||
+	capacityWas, readyWas, publishedWas := visible(before)
+	capacityIs, readyIs, publishedIs := visible(after)
+	inTransit := max(*cmp.Or(publishedWas, new(0.0)), *cmp.Or(publishedIs, new(0.0)))
+	return moved(capacityWas, capacityIs, 0) || moved(publishedWas, publishedIs, 0) ||
+		moved(readyWas, readyIs, inTransit) || (before.Signals == nil) != (after.Signals == nil) ||
 		!equality.Semantic.DeepEqual(before.RunningReplicas, after.RunningReplicas) ||
 		!equality.Semantic.DeepEqual(before.LastScaleDown, after.LastScaleDown) ||
 		!equality.Semantic.DeepEqual(b.Coverage, a.Coverage) ||
 		!equality.Semantic.DeepEqual(b.UsefulReplicas, a.UsefulReplicas)
 }
 
-// The names of numbers that users see.
-const (
-	ready     = "ready"
-	published = "published"
-)
-
-// inTransit is the number of messages that are published in a second. Replicas hold about as many while they work on
-// them, so a smaller change of the backlog says nothing: it comes with each answer, where no message waits too.
-func inTransit(was, is map[string]float64) float64 { return max(was[published], is[published]) }
-
-// visible are the known numbers of a status.
-func visible(s v1alpha1.AutoscalingPolicyStatus) map[string]float64 {
-	numbers := map[string]float64{}
+// visible are the numbers of a status that users see; nil if they are unknown.
+func visible(s v1alpha1.AutoscalingPolicyStatus) (capacity, ready, published *float64) {
 	if s.Capacity != nil {
-		numbers["capacity"] = s.Capacity.MessagesPerSecond.AsApproximateFloat64()
+		capacity = new(s.Capacity.MessagesPerSecond.AsApproximateFloat64())
 	}
-	if s.Signals != nil && s.Signals.ReadyMessages != nil {
-		numbers[ready] = float64(*s.Signals.ReadyMessages)
+	signals := cmp.Or(s.Signals, &v1alpha1.Signals{})
+	if signals.ReadyMessages != nil {
+		ready = new(float64(*signals.ReadyMessages))
 	}
-	if s.Signals != nil && s.Signals.PublishRate != nil {
-		numbers[published] = s.Signals.PublishRate.AsApproximateFloat64()
+	if signals.PublishRate != nil {
+		published = new(signals.PublishRate.AsApproximateFloat64())
 	}
-	return numbers
+	return capacity, ready, published
 }
 
-// differsByTenth reports whether numbers differ by a tenth of the larger and by more than 1.
-func differsByTenth(a, b float64) bool {
-	gap := math.Abs(a - b)
-	return gap > 1 && gap > max(a, b)/10
+// moved reports whether a number became known or unknown, or changed by more than a tenth of the larger value, than 1
+// and than least.
+func moved(was, is *float64, least float64) bool {
+	if was == nil || is == nil {
+		return was != is
+	}
+	return math.Abs(*was-*is) > max(1, least, max(*was, *is)/10)
 }
