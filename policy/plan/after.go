@@ -44,20 +44,9 @@ func (h History) suspendedAfter(o Observed, actions Actions, result Result) map[
 	if !result.Suspended {
 		return before
 	}
-	return withFirst(before, actions.Suspend.String(), o.Now)
-}
-
-// withFirst adds the time of a name that is not in times.
-func withFirst(times map[string]time.Time, name string, now time.Time) map[string]time.Time {
-	if _, found := times[name]; found {
-		return times
-	}
-	times = maps.Clone(times)
-	if times == nil {
-		times = map[string]time.Time{}
-	}
-	times[name] = now
-	return times
+	after := map[string]time.Time{actions.Suspend.String(): o.Now}
+	maps.Copy(after, before) // the first time of a name counts
+	return after
 }
 
 func (h History) handoverAfter(o Observed, actions Actions, result Result) *failure {

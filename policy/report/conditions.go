@@ -23,12 +23,10 @@ type outcome struct {
 	findings findings
 	// decision is nil if there is none.
 	decision *policy.Decision
-	// start is what was learned about starts of replicas.
-	start policy.Start
+	// state after the decision.
+	state policy.State
 	// lastStart is how the last replicas started; nil if unknown.
-	lastStart *v1alpha1.ReplicaStart
-	// capacity of one replica; nil before it was learned.
-	capacity                 *policy.LearnedCapacity
+	lastStart                *v1alpha1.ReplicaStart
 	applyFailed, scaleFailed error
 	// restoreFailed is why the restore of other autoscalers failed while no target can be scaled; nil for none.
 	restoreFailed *plan.Violation
@@ -206,7 +204,7 @@ func scalesWithoutRestart(o outcome) metav1.Condition {
 		return No(o.Target.Disturbances[0].Reason, strings.Join(messages, "; "))
 	case interrupted != "":
 		return No(v1alpha1.ReasonGracePeriodTooShort, interrupted)
-	case o.start.Restarts > 0:
+	case o.state.Start.Restarts > 0:
 		return Unsure(v1alpha1.ReasonNotChecked, "most replicas disconnected at recent changes of their number, and no "+
 			"field of the target says why: see whether a change alters the template of its pods")
 	default:

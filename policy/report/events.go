@@ -5,6 +5,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -121,12 +122,9 @@ func (h History) Unwritten(before, after v1alpha1.AutoscalingPolicyStatus) Histo
 
 // with is the history after a report. Earlier histories share the map, so it is copied.
 func (h eventHistory) with(name string, last reportedProblem) eventHistory {
-	reported := map[string]reportedProblem{name: last}
-	for other, its := range h.reported {
-		if other != name {
-			reported[other] = its
-		}
-	}
+	reported := map[string]reportedProblem{}
+	maps.Copy(reported, h.reported)
+	reported[name] = last
 	h.reported = reported
 	return h
 }

@@ -245,8 +245,7 @@ func (o outcome) lasting(s period, least time.Duration, reason, message string) 
 	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionReady)
 	reported := last != nil && last.Status == metav1.ConditionFalse && last.Reason == reason && last.Message == message
 	if s.lasted(least) || (reported && !s.since.IsZero()) {
-		c := No(reason, message)
-		return &c
+		return new(No(reason, message))
 	}
 	return nil
 }

@@ -25,27 +25,20 @@ const (
 
 // byKEDA is AutoscalerApplied where KEDA scales the target, or starts or stops to; nil otherwise.
 func byKEDA(o plan.Observed) *metav1.Condition {
+	actuator := o.Actuator.Type
 	if !o.Applies() {
-		return leftByKEDA(o, "")
+		actuator = ""
 	}
-	if left := leftByKEDA(o, o.Actuator.Type); left != nil || o.Actuator.Type != v1alpha1.ActuatorKEDA {
-		return left
-	}
-	c := scaledObjectApplied(o)
-	return &c
-}
-
-// leftByKEDA is AutoscalerApplied while KEDA's objects are not removed that an actuator does not need; nil if they are.
-func leftByKEDA(o plan.Observed, actuator v1alpha1.Actuator) *metav1.Condition {
-	v := plan.KEDARemoval(o.Subject, o.Autoscalers, actuator)
-	if v == nil {
+	switch left := plan.KEDARemoval(o.Subject, o.Autoscalers, actuator); { // objects that the actuator does not need
+	case left != nil && left.Reason == v1alpha1.ReasonScaledObjectStays:
+		return new(No(left.Reason, left.Message))
+	case left != nil:
+		return new(Unsure(left.Reason, left.Message))
+	case actuator == v1alpha1.ActuatorKEDA:
+		return new(scaledObjectApplied(o))
+	default:
 		return nil
 	}
-	c := Unsure(v.Reason, v.Message)
-	if v.Reason == v1alpha1.ReasonScaledObjectStays {
-		c = No(v.Reason, v.Message)
-	}
-	return &c
 }
 
 func scaledObjectApplied(o plan.Observed) metav1.Condition {

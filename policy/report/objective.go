@@ -150,7 +150,7 @@ func (o outcome) atLimit(limited metav1.Condition) bool {
 // starting reports whether decided replicas do not consume yet.
 func (o outcome) starting() bool {
 	running := running(o.Target, o.Pods)
-	opens := o.start.Open && o.start.Replicas > o.start.From
+	opens := o.state.Start.Open && o.state.Start.Replicas > o.state.Start.From
 	return o.decision.Replicas > *o.Target.Replicas || o.Target.Unfollowed != "" || opens ||
 		(running != nil && *running < *o.Target.Replicas)
 }
@@ -179,10 +179,10 @@ func (o outcome) objectiveAchievable() metav1.Condition {
 	switch {
 	case o.decision == nil:
 		return Unsure(v1alpha1.ReasonNotChecked, "there is no decision")
-	case o.start.Count < learnedStarts:
+	case o.state.Start.Count < learnedStarts:
 		return Unsure(v1alpha1.ReasonPending, "the time that a replica takes to start is not learned yet")
 	}
-	start := time.Duration(o.start.Seconds * float64(time.Second)).Round(time.Second)
+	start := time.Duration(o.state.Start.Seconds * float64(time.Second)).Round(time.Second)
 	needed, sync := start+o.PollInterval, ""
 	if o.Actuator.Type != v1alpha1.ActuatorDirect {
 		lag := plan.Input(o.Observed).Sync()

@@ -152,8 +152,7 @@ func (s scaleDown) status() *v1alpha1.ScaleDownResult {
 	}
 	result := &v1alpha1.ScaleDownResult{Time: metav1.NewTime(s.at.Truncate(time.Second)), RemovedReplicas: s.removed}
 	if s.before != nil && s.after != nil {
-		redelivered := int64(math.Round(min(max(0, *s.after-*s.before), math.MaxInt64/2)))
-		result.RedeliveredMessages = &redelivered
+		result.RedeliveredMessages = new(int64(math.Round(min(max(0, *s.after-*s.before), math.MaxInt64/2))))
 	}
 	return result
 }
@@ -169,11 +168,12 @@ const (
 // interruptsCalls describes a grace period that is shorter than a call, so that removed replicas are killed in it;
 // empty for none. A replica takes at least the inverse of its capacity for a message.
 func interruptsCalls(o outcome) string {
-	if o.Target == nil || o.Target.GracePeriod == nil || o.capacity == nil || o.capacity.MessagesPerSecond <= 0 {
+	capacity := o.state.Capacity
+	if o.Target == nil || o.Target.GracePeriod == nil || capacity == nil || capacity.MessagesPerSecond <= 0 {
 		return ""
 	}
 	const most = 1e9 // does not overflow
-	call := time.Duration(min(1/o.capacity.MessagesPerSecond, most) * float64(time.Second))
+	call := time.Duration(min(1/capacity.MessagesPerSecond, most) * float64(time.Second))
 	used := call
 	if limit := o.Target.MostUsefulGrace; limit > 0 {
 		used = min(call, limit)

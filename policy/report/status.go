@@ -27,7 +27,7 @@ func Status(observed plan.Observed, h History, decision *policy.Decision, state 
 	result plan.Result,
 ) v1alpha1.AutoscalingPolicyStatus {
 	o, before := newOutcome(observed, result), observed.Policy.Status
-	o.findings, o.decision, o.start, o.capacity = h.findings, decision, state.Start, state.Capacity
+	o.findings, o.decision, o.state = h.findings, decision, state
 	after := before // what both share is replaced below and never changed
 	after.ObservedGeneration = o.Policy.Generation
 	after.Target = plan.Shorten(plan.ShortName(o.Policy.Spec), maxTarget)
@@ -139,16 +139,13 @@ func signalsStatus(r backlog.Reading, d policy.Decision) *v1alpha1.Signals {
 		PublishRate: rateStatus(r.PublishRate), ProcessRate: rateStatus(r.ProcessRate),
 	}
 	if ready, some := shown(r.Ready); some {
-		messages := int64(min(math.Round(ready), math.MaxInt64/2))
-		signals.ReadyMessages = &messages
+		signals.ReadyMessages = new(int64(min(math.Round(ready), math.MaxInt64/2)))
 	}
 	if d.Discounted >= 1 {
-		messages := int64(min(d.Discounted, math.MaxInt64/2))
-		signals.DiscountedMessages = &messages
+		signals.DiscountedMessages = new(int64(min(d.Discounted, math.MaxInt64/2)))
 	}
 	if consumers, some := shown(r.Consumers); some {
-		count := int32(min(consumers, math.MaxInt32))
-		signals.Consumers = &count
+		signals.Consumers = new(int32(min(consumers, math.MaxInt32)))
 	}
 	if seconds, some := shown(d.Wait); some {
 		const longest = 365 * 24 * time.Hour
@@ -253,8 +250,7 @@ func capacityStatus(s policy.State) *v1alpha1.Capacity {
 		LearnedAt:          metav1.NewTime(s.Capacity.LearnedAt.Truncate(time.Second)),
 	}
 	if s.Capacity.Coverage > 0 {
-		covered := int32(max(1, 100*s.Capacity.Coverage+0.5))
-		status.MeasuredBusyPercent = &covered
+		status.MeasuredBusyPercent = new(int32(max(1, 100*s.Capacity.Coverage+0.5)))
 	}
 	return status
 }
