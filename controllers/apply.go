@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -86,11 +87,7 @@ func (a applier) applyAutoscaler(ctx context.Context,
 	if current && !force {
 		return live, nil, nil
 	}
-	fields, err := plan.ApplyConfiguration(wanted)
-	if err != nil {
-		return live, nil, err
-	}
-	err = a.client.Apply(ctx, fields, client.FieldOwner(plan.FieldManager))
+	answer, err := cluster.Apply(ctx, a.client, wanted)
 	a.metrics.applies.WithLabelValues(applyResult(cluster.KindAutoscaler, err)).Inc()
 	switch refused := applyRefusal(cluster.KindAutoscaler, name, err); {
 	case refused != nil:
@@ -101,8 +98,11 @@ func (a applier) applyAutoscaler(ctx context.Context,
 	if !current {
 		log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", name)
 	}
-	applied, err := plan.DecodeAutoscaler(fields) // the API server's response
-	return applied, nil, err
+	var applied autoscalingv2.HorizontalPodAutoscaler
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, &applied); err != nil {
+		return live, nil, fmt.Errorf("decoding %s %s: %w", cluster.KindAutoscaler, name, err)
+	}
+	return &applied, nil, nil
 }
 
 // rehearse makes a dry run of the autoscaler that follows a takeover, and returns why the API server did not admit it.
@@ -112,10 +112,7 @@ func (a applier) rehearse(ctx context.Context, o plan.Observed) (*plan.Violation
 		return nil, nil //nolint:nilnil // no problem is a result
 	}
 	wanted := plan.HorizontalPodAutoscaler(o.Limited(), o.Target)
-	fields, err := plan.ApplyConfiguration(wanted)
-	if err == nil {
-		err = a.client.Apply(ctx, fields, client.FieldOwner(plan.FieldManager), client.DryRunAll)
-	}
+	_, err := cluster.Apply(ctx, a.client, wanted, client.DryRunAll)
 	if err == nil || strings.Contains(err.Error(), "exceeded quota") ||
 		strings.Contains(err.Error(), "does not support dry run") {
 		return nil, nil //nolint:nilnil // no problem is a result

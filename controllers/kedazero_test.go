@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -252,8 +253,8 @@ func TestAScaledObjectOfAnotherPolicyIsLeftToThatPolicy(t *testing.T) {
 
 func TestTheCacheKeepsTheComparedFieldsOfOurScaledObject(t *testing.T) {
 	p := kedaPolicy()
-	fields, err := plan.ScaledObject(p, &plan.Target{Ref: p.Spec.ScaleTargetRef},
-		plan.Scaler{Address: "scaler:9090"}).Fields()
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(
+		plan.ScaledObject(p, &plan.Target{Ref: p.Spec.ScaleTargetRef}, plan.Scaler{Address: "scaler:9090"}))
 	require.NoError(t, err)
 	object := &unstructured.Unstructured{Object: fields}
 	object.SetAnnotations(map[string]string{cluster.AnnotationPausedIn: "true", "note": "long"})

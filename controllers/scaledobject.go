@@ -60,12 +60,7 @@ func (a applier) applyScaledObject(ctx context.Context, wanted *plan.ScaledObjec
 	if plan.ScaledObjectIsCurrent(o.ScaledObject, wanted) {
 		return o.ScaledObject, nil, nil
 	}
-	fields, err := wanted.Fields()
-	if err != nil {
-		return o.ScaledObject, nil, err
-	}
-	object := &unstructured.Unstructured{Object: fields}
-	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(plan.FieldManager))
+	answer, err := cluster.Apply(ctx, a.client, wanted)
 	a.metrics.applies.WithLabelValues(applyResult(cluster.KindScaledObject, err)).Inc()
 	name := wanted.Metadata.Name
 	switch refused := applyRefusal(cluster.KindScaledObject, name, err); {
@@ -74,8 +69,8 @@ func (a applier) applyScaledObject(ctx context.Context, wanted *plan.ScaledObjec
 	case err != nil:
 		return o.ScaledObject, nil, fmt.Errorf("applying %s %s: %w", cluster.KindScaledObject, name, err)
 	}
-	log.FromContext(ctx).Info("scaled object applied", "scaledObject", wanted.Metadata.Name)
-	applied, err := liveScaledObject(target.Decode(object)) // the API server's response
+	log.FromContext(ctx).Info("scaled object applied", "scaledObject", name)
+	applied, err := liveScaledObject(target.Decode(answer))
 	if err != nil {
 		return o.ScaledObject, nil, err
 	}

@@ -89,8 +89,8 @@ func (env *testEnv) counting() interceptor.Funcs {
 				return env.applyFails
 			}
 			err := under.Apply(ctx, obj, opts...)
-			if planned, isPolicy := obj.(*set.PolicyApplyConfiguration); isPolicy { // the fake one counts no generations
-				planned.WithGeneration(env.applied)
+			if answer, is := obj.(interface{ SetGeneration(generation int64) }); is { // the fake one counts none
+				answer.SetGeneration(env.applied)
 			}
 			return err
 		},

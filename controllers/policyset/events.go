@@ -37,7 +37,7 @@ func policyEvents(done set.Actions) []report.Event {
 	var created, deleted []string
 	for _, planned := range done.Apply {
 		if planned.Create {
-			created = append(created, *planned.Policy.Name)
+			created = append(created, planned.Policy.Name)
 		}
 	}
 	for _, p := range done.Delete {

@@ -51,9 +51,9 @@ func (m *setMemory) latest(cached *v1alpha1.AutoscalingPolicySet) *v1alpha1.Auto
 func (m *setMemory) wrote(done set.Actions, now time.Time) {
 	m.unseen, m.wroteAt = map[string]*v1alpha1.AutoscalingPolicy{}, now
 	for _, planned := range done.Apply {
-		if p := planned.Policy; p.ResourceVersion != nil { // of the API server's answer
-			m.unseen[*p.Name] = &v1alpha1.AutoscalingPolicy{
-				ObjectMeta: metav1.ObjectMeta{UID: uidOf(planned), ResourceVersion: *p.ResourceVersion},
+		if p := planned.Policy; p.ResourceVersion != "" { // of the API server's answer
+			m.unseen[p.Name] = &v1alpha1.AutoscalingPolicy{
+				ObjectMeta: metav1.ObjectMeta{UID: p.UID, ResourceVersion: p.ResourceVersion},
 			}
 		}
 	}
@@ -103,15 +103,7 @@ type refusal struct {
 
 // stands reports whether the API server would refuse the apply again.
 func (r refusal) stands(policySet *v1alpha1.AutoscalingPolicySet, planned set.PlannedPolicy, now time.Time) bool {
-	return r.generation == policySet.Generation && r.live == uidOf(planned) && now.Sub(r.at) < retryRefusedEvery
-}
-
-// uidOf the existing policy; empty for one to create.
-func uidOf(planned set.PlannedPolicy) types.UID {
-	if planned.Policy.UID == nil {
-		return ""
-	}
-	return *planned.Policy.UID
+	return r.generation == policySet.Generation && r.live == planned.Policy.UID && now.Sub(r.at) < retryRefusedEvery
 }
 
 func (r *Reconciler) memory(cached *v1alpha1.AutoscalingPolicySet) *setMemory {

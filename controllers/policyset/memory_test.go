@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
@@ -25,12 +24,8 @@ func TestALateWatchRepeatsNoWrites(t *testing.T) {
 		}}
 	}
 	created, gone := named("created", "12"), named("gone", "3")
-	planned := set.PlannedPolicy{Policy: &set.PolicyApplyConfiguration{
-		ObjectMetaApplyConfiguration: &acmetav1.ObjectMetaApplyConfiguration{},
-	}}
-	planned.Policy.WithName("created").WithUID(created.UID).WithResourceVersion("12")
 	actions := set.Actions{
-		Apply: []set.PlannedPolicy{planned}, Delete: []*v1alpha1.AutoscalingPolicy{&gone},
+		Apply: []set.PlannedPolicy{{Policy: &created}}, Delete: []*v1alpha1.AutoscalingPolicy{&gone},
 	}
 	tests := map[string]struct {
 		cached []v1alpha1.AutoscalingPolicy

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
@@ -122,16 +122,16 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 // answered adds what the API server answered: why it refused a policy, and the generation of one that was applied. The
 // status that was read is of the spec before.
 func answered(matched []set.MatchedObject, done set.Actions, memory *setMemory) {
-	generations := map[string]*int64{}
+	generations := map[string]int64{}
 	for _, planned := range done.Apply {
-		generations[*planned.Policy.Name] = planned.Policy.Generation
+		generations[planned.Policy.Name] = planned.Policy.Generation
 	}
 	for i := range matched {
 		object := &matched[i]
 		object.Refused = memory.refused[object.PolicyName].reason
-		if generation := generations[object.PolicyName]; generation != nil && object.Live != nil {
+		if generation := generations[object.PolicyName]; generation != 0 && object.Live != nil {
 			object.Live = new(*object.Live) // the cache has this one
-			object.Live.Generation = *generation
+			object.Live.Generation = generation
 		}
 	}
 }
@@ -152,14 +152,14 @@ func (r *Reconciler) write(ctx context.Context, actions set.Actions, outcome set
 	policySet := outcome.Observed.Set
 	applied, refused := make([]bool, len(actions.Apply)), make([]refusal, len(actions.Apply))
 	for i, planned := range actions.Apply {
-		if before, known := memory.refused[*planned.Policy.Name]; known && before.stands(policySet, planned, outcome.Now) {
+		if before, known := memory.refused[planned.Policy.Name]; known && before.stands(policySet, planned, outcome.Now) {
 			refused[i] = before
 			continue
 		}
 		group.Go(func() error {
 			reason, err := r.apply(ctx, planned)
 			applied[i] = err == nil && reason == ""
-			refused[i] = refusal{reason: reason, at: outcome.Now, generation: policySet.Generation, live: uidOf(planned)}
+			refused[i] = refusal{reason: reason, at: outcome.Now, generation: policySet.Generation, live: planned.Policy.UID}
 			return err
 		})
 	}
@@ -167,7 +167,7 @@ func (r *Reconciler) write(ctx context.Context, actions set.Actions, outcome set
 	memory.refused = map[string]refusal{}
 	for i, planned := range actions.Apply {
 		if refused[i].reason != "" {
-			memory.refused[*planned.Policy.Name] = refused[i]
+			memory.refused[planned.Policy.Name] = refused[i]
 		}
 		if applied[i] {
 			done.Apply = append(done.Apply, planned)
@@ -185,14 +185,15 @@ func (r *Reconciler) write(ctx context.Context, actions set.Actions, outcome set
 // apply applies a policy, or returns why the API server refuses. The controller reverts changes of its policy by a
 // user. It does not touch a policy that a user created under that name meanwhile.
 func (r *Reconciler) apply(ctx context.Context, planned set.PlannedPolicy) (refused string, err error) {
-	options := []client.ApplyOption{client.FieldOwner(plan.FieldManager)}
+	var options []client.ApplyOption
 	if !planned.Create {
 		options = append(options, client.ForceOwnership)
 	}
-	name := *planned.Policy.Name
-	err = r.config.Client.Apply(ctx, planned.Policy, options...)
+	p, name := planned.Policy, planned.Policy.Name
+	answer, err := cluster.Apply(ctx, r.config.Client, p, options...)
 	switch {
 	case err == nil:
+		p.UID, p.Generation, p.ResourceVersion = answer.GetUID(), answer.GetGeneration(), answer.GetResourceVersion()
 		r.metrics.policies.WithLabelValues(applyDone).Inc()
 		log.FromContext(ctx).Info("policy applied", "policy", name, "create", planned.Create)
 		return "", nil

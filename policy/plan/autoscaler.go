@@ -4,15 +4,12 @@
 package plan
 
 import (
-	"encoding/json"
-	"fmt"
 	"math"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -113,37 +110,6 @@ func AutoscalerIsCurrent(live, wanted *autoscalingv2.HorizontalPodAutoscaler) bo
 		}
 	}
 	return equality.Semantic.DeepEqual(want, live.Spec)
-}
-
-// ApplyConfiguration has the fields of an autoscaler that the controller owns.
-func ApplyConfiguration(hpa *autoscalingv2.HorizontalPodAutoscaler) (
-	*acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration, error,
-) {
-	var fields acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration
-	err := convert(hpa, &fields)
-	fields.Status = nil
-	return &fields, err
-}
-
-// DecodeAutoscaler converts the answer to an apply, which the API server writes into the configuration.
-func DecodeAutoscaler(
-	answer *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
-) (*autoscalingv2.HorizontalPodAutoscaler, error) {
-	var decoded autoscalingv2.HorizontalPodAutoscaler
-	err := convert(answer, &decoded)
-	return &decoded, err
-}
-
-// convert fills an autoscaler from another type with the same fields.
-func convert(from, to any) error {
-	text, err := json.Marshal(from)
-	if err == nil {
-		err = json.Unmarshal(text, to)
-	}
-	if err != nil {
-		return fmt.Errorf("converting an autoscaler: %w", err)
-	}
-	return nil
 }
 
 // ToleranceHonoured reports whether the server kept the tolerance. Without it the HPA ignores changes of up to 10 %.

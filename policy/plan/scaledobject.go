@@ -4,13 +4,11 @@
 package plan
 
 import (
-	"fmt"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -211,13 +209,4 @@ func ScaledObjectIsCurrent(live *LiveScaledObject, wanted *ScaledObjectConfigura
 		}
 	}
 	return equality.Semantic.DeepEqual(is, want)
-}
-
-// Fields is the configuration as the API server receives it.
-func (s *ScaledObjectConfiguration) Fields() (map[string]any, error) {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the ScaledObject: %w", err)
-	}
-	return fields, nil
 }

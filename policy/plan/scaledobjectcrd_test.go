@@ -16,6 +16,7 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -71,14 +72,19 @@ func TestKEDAKnowsEveryFieldOfOurScaledObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, scaler := world(), plan.Scaler{Address: "scaler.pulsar-autoscaler.svc:9090"}
 			change(&w, &scaler)
-			fields, err := plan.ScaledObject(w.Policy, w.Target, scaler).Fields()
-			require.NoError(t, err)
-			require.Empty(t, problems(fields))
+			require.Empty(t, problems(fields(t, plan.ScaledObject(w.Policy, w.Target, scaler))))
 		})
 	}
-	wrong, err := plan.ScaledObject(world().Policy, world().Target, plan.Scaler{}).Fields()
-	require.NoError(t, err)
+	wrong := fields(t, plan.ScaledObject(world().Policy, world().Target, plan.Scaler{}))
 	spec, _ := wrong["spec"].(map[string]any)
 	spec["maxReplicas"], spec["minReplicaCount"] = int64(3), "one"
 	require.Len(t, problems(wrong), 2, "such is found")
+}
+
+// fields are what is applied.
+func fields(t testing.TB, configuration *plan.ScaledObjectConfiguration) map[string]any {
+	t.Helper()
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(configuration)
+	require.NoError(t, err)
+	return fields
 }

@@ -242,7 +242,7 @@ type Actions struct {
 
 // PlannedPolicy is a policy to apply.
 type PlannedPolicy struct {
-	Policy *PolicyApplyConfiguration
+	Policy *v1alpha1.AutoscalingPolicy
 	// Create is true if there is no such policy yet. The controller must not overwrite one that was created meanwhile.
 	Create bool
 }

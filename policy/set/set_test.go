@@ -4,7 +4,6 @@
 package set_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -59,10 +58,7 @@ func madeBy(t testing.TB, ours *v1alpha1.AutoscalingPolicySet, ref v1alpha1.Scal
 	actions, err := set.New(set.Observe(ours, set.Neighbors{}, []set.Selectable{labelled(ref)}))
 	require.NoError(t, err)
 	require.Len(t, actions.Apply, 1)
-	text, err := json.Marshal(actions.Apply[0].Policy)
-	require.NoError(t, err)
-	var p v1alpha1.AutoscalingPolicy
-	require.NoError(t, json.Unmarshal(text, &p))
+	p := *actions.Apply[0].Policy.DeepCopy()
 	p.UID = types.UID("uid-" + p.Name)
 	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: ready, Reason: reason, Message: "as it is",
@@ -248,7 +244,7 @@ func TestPoliciesFollowTheTemplate(t *testing.T) {
 			require.Empty(t, actions.Delete)
 			require.Equal(t, test.want, len(actions.Apply) == 1)
 			if test.want {
-				require.Equal(t, p.UID, *actions.Apply[0].Policy.UID, "it is meant by its UID")
+				require.Equal(t, p.UID, actions.Apply[0].Policy.UID, "it is meant by its UID")
 				require.False(t, actions.Apply[0].Create)
 			}
 		})

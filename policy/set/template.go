@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -50,17 +50,6 @@ func cutName(name string, most int) string {
 	}
 	return strings.TrimRight(name[:most], "-.")
 }
-
-// PolicyApplyConfiguration is a policy to apply; this API has no generated one. It is typed: for unstructured objects
-// the client would keep a second cache of all policies.
-type PolicyApplyConfiguration struct {
-	acmetav1.TypeMetaApplyConfiguration    `json:",inline"`
-	*acmetav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	Spec                                   *v1alpha1.AutoscalingPolicySpec `json:"spec,omitempty"`
-}
-
-// IsApplyConfiguration marks it for clients.
-func (PolicyApplyConfiguration) IsApplyConfiguration() {}
 
 // template is what all policies of a set share.
 type template struct {
@@ -102,20 +91,21 @@ func (t template) specFor(ref v1alpha1.ScaleTargetRef) v1alpha1.AutoscalingPolic
 
 // policy is the policy to apply. The UID identifies an existing one, since its name may belong to another policy by
 // now.
-func (t template) policy(object MatchedObject) *PolicyApplyConfiguration {
-	gv, spec := v1alpha1.GroupVersion().String(), t.specFor(object.Ref)
-	p := &PolicyApplyConfiguration{
-		ObjectMetaApplyConfiguration: &acmetav1.ObjectMetaApplyConfiguration{},
-		Spec:                         spec.DeepCopy(),
+func (t template) policy(object MatchedObject) *v1alpha1.AutoscalingPolicy {
+	gv := v1alpha1.GroupVersion().String()
+	p := &v1alpha1.AutoscalingPolicy{
+		TypeMeta: metav1.TypeMeta{APIVersion: gv, Kind: v1alpha1.KindAutoscalingPolicy},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: object.PolicyName, Namespace: t.set.Namespace, Labels: t.labels, Annotations: t.annotations,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: gv, Kind: v1alpha1.KindAutoscalingPolicySet, Name: t.set.Name, UID: t.set.UID,
+				Controller: new(true),
+			}},
+		},
+		Spec: t.specFor(object.Ref),
 	}
-	p.WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicy)
-	p.WithName(object.PolicyName).WithNamespace(t.set.Namespace).
-		WithLabels(t.labels).WithAnnotations(t.annotations).
-		WithOwnerReferences(acmetav1.OwnerReference().
-			WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicySet).
-			WithName(t.set.Name).WithUID(t.set.UID).WithController(true))
 	if object.Live != nil {
-		p.WithUID(object.Live.UID)
+		p.UID = object.Live.UID
 	}
 	return p
 }
