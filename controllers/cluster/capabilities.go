@@ -131,7 +131,7 @@ func (c *Capabilities) Now() plan.Capabilities {
 func (k known) capabilities() plan.Capabilities {
 	return plan.Capabilities{
 		MetricsAPIHolder: k.custom.holder, NoMetricsAPI: k.custom.absent,
-		KEDA: k.keda != nil && *k.keda,
+		KeepsTolerance: k.tolerance != nil && *k.tolerance, KEDA: k.keda != nil && *k.keda,
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 const dryRunTimeout = 5 * time.Second
 
-// creator creates objects. It must not wait until the cache has them: a dry run creates none.
+// creator is a client that creates objects.
 type creator interface {
 	Create(ctx context.Context, object client.Object, options ...client.CreateOption) error
 }
