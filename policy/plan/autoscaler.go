@@ -29,7 +29,7 @@ const LabelPolicy = v1alpha1.Group + "/policy"
 //
 // Source: Kubernetes replica_calculator.go: ceil(V/1), and the tolerance fields that are on by default since 1.35.
 func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target) *autoscalingv2.HorizontalPodAutoscaler {
-	gv, ref, one := v1alpha1.GroupVersion().String(), target.Ref, resource.MustParse("1")
+	gv, one := v1alpha1.GroupVersion().String(), resource.MustParse("1")
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: autoscalingv2.SchemeGroupVersion.String(), Kind: kindAutoscaler,
@@ -39,10 +39,8 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target) *aut
 			OwnerReferences: ownerReferences(p),
 		},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
-				APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name,
-			},
-			MinReplicas: new(max(1, policy.MinReplicas(p.Spec))), MaxReplicas: p.Spec.MaxReplicas,
+			ScaleTargetRef: scaledBy(target.Ref),
+			MinReplicas:    new(max(1, policy.MinReplicas(p.Spec))), MaxReplicas: p.Spec.MaxReplicas,
 			Metrics: []autoscalingv2.MetricSpec{{
 				Type: autoscalingv2.ObjectMetricSourceType,
 				Object: &autoscalingv2.ObjectMetricSource{
@@ -56,6 +54,11 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target) *aut
 			Behavior: followingBehavior(p.Spec),
 		},
 	}
+}
+
+// scaledBy is the reference of an autoscaler to its target.
+func scaledBy(ref v1alpha1.ScaleTargetRef) autoscalingv2.CrossVersionObjectReference {
+	return autoscalingv2.CrossVersionObjectReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
 }
 
 // ownLabels are the labels of the objects that the controller creates for a policy.
@@ -94,7 +97,7 @@ func followingRules(disabled bool) autoscalingv2.HPAScalingRules {
 
 // AutoscalerIsCurrent reports whether applying would change nothing: a server that keeps no tolerance drops it again.
 func AutoscalerIsCurrent(live, wanted *autoscalingv2.HorizontalPodAutoscaler, keepsTolerance bool) bool {
-	if live == nil {
+	if live == nil || !HasAll(live.Labels, wanted.Labels) {
 		return false
 	}
 	want := wanted.Spec
@@ -102,11 +105,6 @@ func AutoscalerIsCurrent(live, wanted *autoscalingv2.HorizontalPodAutoscaler, ke
 		up, down := *want.Behavior.ScaleUp, *want.Behavior.ScaleDown
 		up.Tolerance, down.Tolerance = nil, nil
 		want.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &up, ScaleDown: &down}
-	}
-	for key, value := range wanted.Labels {
-		if live.Labels[key] != value {
-			return false
-		}
 	}
 	return equality.Semantic.DeepEqual(want, live.Spec)
 }

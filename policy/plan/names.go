@@ -8,6 +8,8 @@ import (
 	"hash/fnv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
@@ -65,10 +67,7 @@ func AutoscalerName(policy string) string {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(policy)) // a hash.Hash never fails
 	suffix := fmt.Sprintf("-%08x", hash.Sum32())
-	if most := longest - len(prefix) - len(suffix); len(policy) > most {
-		policy = strings.TrimRight(policy[:most], "-.")
-	}
-	return prefix + policy + suffix
+	return prefix + CutName(policy, longest-len(prefix)-len(suffix)) + suffix
 }
 
 // MeshChild is the object that Function Mesh creates for a component of a FunctionMesh: <mesh>-<entry>.
@@ -103,9 +102,22 @@ func FunctionMeshName(ref v1alpha1.ScaleTargetRef) string {
 }
 
 // LabelValue shortens a name to the length of a label value.
-func LabelValue(name string) string {
-	if len(name) > 63 {
-		name = strings.TrimRight(name[:63], "-.")
+func LabelValue(name string) string { return CutName(name, validation.LabelValueMaxLength) }
+
+// CutName shortens a name so that it is still one, also with a dash behind it.
+func CutName(name string, most int) string {
+	if len(name) <= most {
+		return name
 	}
-	return name
+	return strings.TrimRight(name[:most], "-.")
+}
+
+// HasAll reports whether labels or annotations include all wanted ones.
+func HasAll(has, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if there, found := has[key]; !found || there != value {
+			return false
+		}
+	}
+	return true
 }

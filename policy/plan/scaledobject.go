@@ -31,21 +31,13 @@ type Scaler struct {
 type ScaledObjectConfiguration struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
-	Metadata   ScaledObjectOwned `json:"metadata"`
+	Metadata   metav1.ObjectMeta `json:"metadata"`
 	Spec       ScaledObjectSpec  `json:"spec"`
-}
-
-// ScaledObjectOwned is the part of the metadata that is ours.
-type ScaledObjectOwned struct {
-	Name            string                  `json:"name"`
-	Namespace       string                  `json:"namespace"`
-	Labels          map[string]string       `json:"labels"`
-	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 }
 
 // ScaledObjectSpec has the fields that are ours.
 type ScaledObjectSpec struct {
-	ScaleTargetRef ScaledObjectTarget `json:"scaleTargetRef"`
+	ScaleTargetRef autoscalingv2.CrossVersionObjectReference `json:"scaleTargetRef"`
 	// Seconds; nil if minReplicaCount is not 0, since KEDA then warns that they have no effect.
 	PollingInterval       *int32 `json:"pollingInterval,omitempty"`
 	CooldownPeriod        *int32 `json:"cooldownPeriod,omitempty"`
@@ -56,13 +48,6 @@ type ScaledObjectSpec struct {
 	Advanced        ScaledObjectAdvanced  `json:"advanced"`
 	Fallback        ScaledObjectFallback  `json:"fallback"`
 	Triggers        []ScaledObjectTrigger `json:"triggers"`
-}
-
-// ScaledObjectTarget is KEDA's scale target.
-type ScaledObjectTarget struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Name       string `json:"name"`
 }
 
 // ScaledObjectAdvanced configures KEDA's HorizontalPodAutoscaler, and whether deleting the ScaledObject changes
@@ -141,14 +126,13 @@ const (
 // ScaledObject is the one to apply for actuator KEDA: one trigger, which reads the decision from the external scaler,
 // and an HPA that sets exactly this number, as HorizontalPodAutoscaler does. Deleting it changes no replicas.
 func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) *ScaledObjectConfiguration {
-	name, ref := AutoscalerName(p.Name), target.Ref
+	name := AutoscalerName(p.Name)
 	least := policy.MinReplicas(p.Spec)
 	if target.NeverZero {
 		least = max(1, least)
 	}
 	spec := ScaledObjectSpec{
-		ScaleTargetRef:  ScaledObjectTarget{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name},
-		MinReplicaCount: least, MaxReplicaCount: p.Spec.MaxReplicas,
+		ScaleTargetRef: scaledBy(target.Ref), MinReplicaCount: least, MaxReplicaCount: p.Spec.MaxReplicas,
 		Advanced: ScaledObjectAdvanced{HorizontalPodAutoscalerConfig: ScaledObjectAutoscaler{
 			Name:     name,
 			Behavior: followingBehavior(p.Spec),
@@ -165,7 +149,7 @@ func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) 
 	labels[labelKEDAName] = name
 	return &ScaledObjectConfiguration{
 		APIVersion: kedaAPIVersion, Kind: kindScaledObject, Spec: spec,
-		Metadata: ScaledObjectOwned{
+		Metadata: metav1.ObjectMeta{
 			Name: name, Namespace: p.Namespace, Labels: labels,
 			OwnerReferences: ownerReferences(p),
 		},
@@ -190,13 +174,8 @@ func trigger(p *v1alpha1.AutoscalingPolicy, scaler Scaler) ScaledObjectTrigger {
 // ScaledObjectIsCurrent reports whether applying would change nothing. Fields that we leave out may have any value: an
 // apply does not remove another manager's fields.
 func ScaledObjectIsCurrent(live *LiveScaledObject, wanted *ScaledObjectConfiguration) bool {
-	if live == nil {
+	if live == nil || !HasAll(live.Labels, wanted.Metadata.Labels) {
 		return false
-	}
-	for key, value := range wanted.Metadata.Labels {
-		if live.Labels[key] != value {
-			return false
-		}
 	}
 	is, want := live.Spec, wanted.Spec
 	for _, optional := range []struct{ is, want **int32 }{

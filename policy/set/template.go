@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"reflect"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,16 +38,8 @@ func PolicyName(set string, ref v1alpha1.ScaleTargetRef) string {
 	_, _ = hash.Write([]byte(text)) // a hash.Hash never fails
 	suffix := fmt.Sprintf("-%010x", hash.Sum64()>>24)
 	room := longest - len(suffix) - len("-")
-	object = cutName(object, max(room/2, room-len(set)))
-	return cutName(set, room-len(object)) + "-" + object + suffix
-}
-
-// cutName shortens a name; a dash may follow it.
-func cutName(name string, most int) string {
-	if len(name) <= most {
-		return name
-	}
-	return strings.TrimRight(name[:most], "-.")
+	object = plan.CutName(object, max(room/2, room-len(set)))
+	return plan.CutName(set, room-len(object)) + "-" + object + suffix
 }
 
 // template is what all policies of a set share.
@@ -113,7 +104,7 @@ func (t template) policy(object MatchedObject) *v1alpha1.AutoscalingPolicy {
 // isCurrent reports whether applying would change nothing: all fields of the template match. Other fields are the
 // policy's own.
 func (t template) isCurrent(live *v1alpha1.AutoscalingPolicy, ref v1alpha1.ScaleTargetRef) (bool, error) {
-	if live == nil || !hasAll(live.Labels, t.labels) || !hasAll(live.Annotations, t.annotations) {
+	if live == nil || !plan.HasAll(live.Labels, t.labels) || !plan.HasAll(live.Annotations, t.annotations) {
 		return false, nil
 	}
 	spec := t.specFor(ref)
@@ -129,15 +120,6 @@ func (t template) isCurrent(live *v1alpha1.AutoscalingPolicy, ref v1alpha1.Scale
 		return false, fmt.Errorf("encoding a spec: %w", err)
 	}
 	return containsAll(has, wanted), nil
-}
-
-func hasAll(has, wanted map[string]string) bool {
-	for key, value := range wanted {
-		if there, found := has[key]; !found || there != value {
-			return false
-		}
-	}
-	return true
 }
 
 // containsAll reports whether all wanted fields exist with the same values. A list is one field, as in the schema of a
