@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -108,20 +107,13 @@ func (o observer) observeScaledObjects(ctx context.Context, s plan.Subject, foun
 	return nil
 }
 
-// isPaused reports whether KEDA leaves the target of a ScaledObject alone. A value that is no boolean means yes.
+// isPaused reports whether KEDA leaves the target of a ScaledObject alone.
 //
 // Source: KEDA 2.21, apis/keda/v1alpha1, NeedToBePausedByAnnotation.
 func isPaused(object metav1.Object) bool {
 	annotations := object.GetAnnotations()
-	_, at := annotations[cluster.AnnotationPausedAt]
-	return at || isSet(annotations, cluster.AnnotationPaused)
-}
-
-// isSet reads an annotation as KEDA does.
-func isSet(annotations map[string]string, key string) bool {
-	text, found := annotations[key]
-	set, err := strconv.ParseBool(text)
-	return found && (set || err != nil)
+	_, at := annotations[plan.AnnotationPausedAt]
+	return at || plan.IsSet(annotations, plan.AnnotationPaused)
 }
 
 // observeAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject counts as the ScaledObject, and is about to

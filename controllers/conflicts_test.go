@@ -103,13 +103,13 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 			want:    "False/ConflictingAutoscaler", message: "DELETED AND RECREATED AT EVERY SYNC",
 		},
 		"a paused ScaledObject with an autoscaler": {
-			objects: []client.Object{paused(cluster.AnnotationPaused, "true"), kedaAutoscaler()},
+			objects: []client.Object{paused(plan.AnnotationPaused, "true"), kedaAutoscaler()},
 			want:    "False/ConflictingAutoscaler", message: "ScaledObject resize-so is paused, so KEDA is about to delete it",
 		},
-		"a ScaledObject that is paused":             {objects: []client.Object{paused(cluster.AnnotationPaused, "true")}},
-		"a ScaledObject that is paused at a number": {objects: []client.Object{paused(cluster.AnnotationPausedAt, "0")}},
+		"a ScaledObject that is paused":             {objects: []client.Object{paused(plan.AnnotationPaused, "true")}},
+		"a ScaledObject that is paused at a number": {objects: []client.Object{paused(plan.AnnotationPausedAt, "0")}},
 		"a ScaledObject that is not paused any more": {
-			objects: []client.Object{paused(cluster.AnnotationPaused, "false")},
+			objects: []client.Object{paused(plan.AnnotationPaused, "false")},
 			want:    "False/ConflictingAutoscaler",
 		},
 		"a ScaledObject on a Deployment of the name": {objects: []client.Object{testScaledObject("", "", "resize")}},

@@ -102,18 +102,18 @@ func TestAPauseOfOurScaledObjectIsRespectedAndReported(t *testing.T) {
 	env := newKEDAEnv(t, function, idlePolicy(v1alpha1.ActuatorKEDA))
 	env.firstDecision(0)
 	env.kedaRuns()
-	env.annotate(cluster.AnnotationPaused, "true")
+	env.annotate(plan.AnnotationPaused, "true")
 	for range 6 {
 		env.after(testInterval)
 		env.answer(0, 10_000)
 		env.reconcile()
 	}
 	require.Empty(t, env.written)
-	require.Equal(t, "true", env.scaledObject().GetAnnotations()[cluster.AnnotationPaused])
+	require.Equal(t, "true", env.scaledObject().GetAnnotations()[plan.AnnotationPaused])
 	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ScaledObjectPaused", status)
 	require.Contains(t, message, "remove it to resume")
-	env.annotate(cluster.AnnotationPaused, "")
+	env.annotate(plan.AnnotationPaused, "")
 	env.reconcile()
 	require.Equal(t, []int64{0}, env.written)
 }
@@ -217,7 +217,7 @@ func TestAnothersScaledObjectIsNotPausedForOurs(t *testing.T) {
 			p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
 			theirs := testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize")
 			if paused {
-				theirs.SetAnnotations(map[string]string{cluster.AnnotationPaused: "true"})
+				theirs.SetAnnotations(map[string]string{plan.AnnotationPaused: "true"})
 			}
 			env := newKEDAEnv(t, fixture.Function(), p, theirs)
 			env.firstDecision(700)
@@ -257,7 +257,7 @@ func TestTheCacheKeepsTheComparedFieldsOfOurScaledObject(t *testing.T) {
 		plan.ScaledObject(p, &plan.Target{Ref: p.Spec.ScaleTargetRef}, plan.Scaler{Address: "scaler:9090"}))
 	require.NoError(t, err)
 	object := &unstructured.Unstructured{Object: fields}
-	object.SetAnnotations(map[string]string{cluster.AnnotationPausedIn: "true", "note": "long"})
+	object.SetAnnotations(map[string]string{plan.AnnotationPausedIn: "true", "note": "long"})
 	object.Object["status"] = map[string]any{
 		"conditions": []any{map[string]any{
 			"type": "Ready", "status": "False", "reason": "R",

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // AnnotationPaused on the Lease of the leader election pauses all policies. Its value is a text for users, such as why;
@@ -35,7 +36,7 @@ func (o observer) allPaused(ctx context.Context) (string, error) {
 	if err := o.config.Client.Get(ctx, key, &lease, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("reading Lease %s: %w", key, err)
 	}
-	if !isSet(lease.Annotations, AnnotationPaused) {
+	if !plan.IsSet(lease.Annotations, AnnotationPaused) {
 		return "", nil
 	}
 	why := backlog.Quote(cmp.Or(lease.Annotations[AnnotationPaused], "true"))
@@ -46,7 +47,7 @@ func (o observer) allPaused(ctx context.Context) (string, error) {
 // allPausedChanged admits the changes of the annotation on the Lease, which is renewed every few seconds.
 func allPausedChanged(lease types.NamespacedName) predicate.Predicate {
 	value := func(object client.Object) (text string) {
-		if client.ObjectKeyFromObject(object) == lease && isSet(object.GetAnnotations(), AnnotationPaused) {
+		if client.ObjectKeyFromObject(object) == lease && plan.IsSet(object.GetAnnotations(), AnnotationPaused) {
 			text = "paused: " + object.GetAnnotations()[AnnotationPaused]
 		}
 		return text

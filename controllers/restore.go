@@ -93,7 +93,7 @@ func (s suspender) applyRestoration(ctx context.Context, subject plan.Subject, b
 	for _, name := range back.ScaledObjects {
 		note(cluster.KindScaledObject+" "+name, s.editScaledObject(ctx, p, name, func(annotations map[string]string) {
 			if annotations[plan.AnnotationPausedBy] == p.Name { // else a user or another policy paused or resumed it
-				delete(annotations, cluster.AnnotationPaused)
+				delete(annotations, plan.AnnotationPaused)
 				delete(annotations, plan.AnnotationPausedBy)
 			}
 		}))

@@ -39,10 +39,10 @@ func liveScaledObject(object *target.Cached) (*plan.LiveScaledObject, error) {
 	}
 	live := object.ScaledObject()
 	live.Paused = isPaused(object)
-	live.PausedOut = isSet(object.Annotations, cluster.AnnotationPausedOut)
+	live.PausedOut = plan.IsSet(object.Annotations, plan.AnnotationPausedOut)
 	// KEDA would wake one that is kept awake.
-	live.PausedIn = isSet(object.Annotations, cluster.AnnotationPausedIn) ||
-		isSet(object.Annotations, cluster.AnnotationForced)
+	live.PausedIn = plan.IsSet(object.Annotations, plan.AnnotationPausedIn) ||
+		plan.IsSet(object.Annotations, plan.AnnotationForced)
 	return live, nil
 }
 

@@ -123,7 +123,7 @@ func (s suspender) applySuspension(ctx context.Context, subject plan.Subject, st
 		return nil
 	case cluster.KindScaledObject:
 		return s.editScaledObject(ctx, p, step.Name, func(annotations map[string]string) {
-			annotations[cluster.AnnotationPaused], annotations[plan.AnnotationPausedBy] = "true", p.Name
+			annotations[plan.AnnotationPaused], annotations[plan.AnnotationPausedBy] = "true", p.Name
 		})
 	default:
 		return fmt.Errorf("a %s cannot be suspended", step.Kind)

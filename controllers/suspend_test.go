@@ -390,7 +390,7 @@ func TestAnAutoscalerLeftByFunctionMeshIsSuspended(t *testing.T) {
 func TestAScaledObjectIsPausedAsInKEDA(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, "1": true, "yes": true, "": true, "false": false, "0": false} {
 		object := testScaledObject("", "", "")
-		object.SetAnnotations(map[string]string{cluster.AnnotationPaused: value})
+		object.SetAnnotations(map[string]string{plan.AnnotationPaused: value})
 		require.Equal(t, want, isPaused(object), "%q", value)
 	}
 	require.False(t, isPaused(testScaledObject("", "", "")))
@@ -406,7 +406,7 @@ func TestChangesByUsersStay(t *testing.T) {
 	require.NoError(t, env.client.Update(t.Context(), f))
 	object := testScaledObject("", "", "")
 	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-	object.SetAnnotations(map[string]string{cluster.AnnotationPaused: "true", "by": "user"})
+	object.SetAnnotations(map[string]string{plan.AnnotationPaused: "true", "by": "user"})
 	require.NoError(t, env.client.Update(t.Context(), object))
 	theirs := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
 	theirs.Spec.MaxReplicas = 77
@@ -425,7 +425,7 @@ func TestChangesByUsersStay(t *testing.T) {
 	require.True(t, env.gone())
 	require.Equal(t, int64(9), env.maxReplicas())
 	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-	require.Equal(t, map[string]string{cluster.AnnotationPaused: "true", "by": "user"}, object.GetAnnotations())
+	require.Equal(t, map[string]string{plan.AnnotationPaused: "true", "by": "user"}, object.GetAnnotations())
 	found, err := env.find("theirs")
 	require.NoError(t, err)
 	require.Equal(t, int32(77), found.Spec.MaxReplicas)

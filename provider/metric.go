@@ -75,7 +75,8 @@ func describedKinds() []described {
 		kind:       v1alpha1.KindAutoscalingPolicy,
 		isPolicy:   true,
 	}}
-	for _, kind := range []string{"Function", "Sink", "Source"} {
+	for _, workload := range v1alpha1.WorkloadKinds() {
+		kind := string(workload)
 		kinds = append(kinds, described{
 			resource:   schema.GroupResource{Group: "compute.functionmesh.io", Resource: strings.ToLower(kind) + "s"},
 			apiVersion: "compute.functionmesh.io/v1alpha1",

@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	"cmp"
+	"slices"
 )
 
 // ScaleTargetRef names an object in the policy's namespace, as in a HorizontalPodAutoscaler, or a component of one.
@@ -58,6 +59,14 @@ const (
 	WorkloadSink     WorkloadKind = "Sink"
 	WorkloadSource   WorkloadKind = "Source"
 )
+
+// WorkloadKinds are all of them.
+func WorkloadKinds() []WorkloadKind {
+	return []WorkloadKind{WorkloadFunction, WorkloadSink, WorkloadSource}
+}
+
+// IsWorkload reports whether a kind is one of them.
+func IsWorkload(kind string) bool { return slices.Contains(WorkloadKinds(), WorkloadKind(kind)) }
 
 // PulsarFunctionRef names a function, sink or source of a function worker, by tenant, namespace and name.
 type PulsarFunctionRef struct {

@@ -34,11 +34,6 @@ const (
 	AnnotationManaged      = FunctionMeshGroup + "/managed"
 	AnnotationPauseRollout = FunctionMeshGroup + "/pause-rollout"
 	AnnotationRestartedAt  = "kubectl.kubernetes.io/restartedAt"
-	AnnotationPaused       = "autoscaling.keda.sh/paused"
-	AnnotationPausedAt     = "autoscaling.keda.sh/paused-replicas"
-	AnnotationPausedIn     = "autoscaling.keda.sh/paused-scale-in"
-	AnnotationPausedOut    = "autoscaling.keda.sh/paused-scale-out"
-	AnnotationForced       = "autoscaling.keda.sh/force-activation"
 
 	// AnnotationPort of a pod is the port at which an instance serves its metrics.
 	AnnotationPort = "prometheus.io/port"

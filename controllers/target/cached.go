@@ -94,8 +94,8 @@ func decode(c *Cached, object map[string]any) error {
 // keptAnnotations are those that are read; nil for none.
 func keptAnnotations(all map[string]string) map[string]string {
 	read := []string{
-		cluster.AnnotationManaged, cluster.AnnotationPauseRollout, cluster.AnnotationPaused, cluster.AnnotationPausedAt,
-		cluster.AnnotationPausedIn, cluster.AnnotationPausedOut, cluster.AnnotationForced, plan.AnnotationPausedBy,
+		cluster.AnnotationManaged, cluster.AnnotationPauseRollout, plan.AnnotationPaused, plan.AnnotationPausedAt,
+		plan.AnnotationPausedIn, plan.AnnotationPausedOut, plan.AnnotationForced, plan.AnnotationPausedBy,
 	}
 	maps.DeleteFunc(all, func(key, _ string) bool { return !slices.Contains(read, key) })
 	if len(all) == 0 {

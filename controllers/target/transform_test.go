@@ -106,7 +106,7 @@ func TestTransformOtherAutoscalers(t *testing.T) {
 		object.SetName("other")
 		object.SetLabels(map[string]string{"scaledobject.keda.sh/name": "other"})
 		paused := map[string]string{
-			cluster.AnnotationPaused: "true", cluster.AnnotationPausedAt: "3", plan.AnnotationPausedBy: "resize",
+			plan.AnnotationPaused: "true", plan.AnnotationPausedAt: "3", plan.AnnotationPausedBy: "resize",
 		}
 		object.SetAnnotations(maps.Clone(paused))
 		fixture.SetOwner(object, "v1", "Widget", "w")

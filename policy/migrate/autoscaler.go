@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // hpaMinReplicas is the default of a HorizontalPodAutoscaler.
@@ -25,11 +26,11 @@ var partition = regexp.MustCompile(`-partition-[0-9]+$`)
 
 // autoscaler translates a HorizontalPodAutoscaler that a user wrote, or that Function Mesh forgot.
 func (t *translator) autoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) {
-	title := kindAutoscaler + " " + hpa.Namespace + "/" + hpa.Name
+	title := plan.KindAutoscaler + " " + hpa.Namespace + "/" + hpa.Name
 	switch kind := controllerKind(hpa); {
-	case kind == v1alpha1.KindAutoscalingPolicy || kind == kindScaledObject:
+	case kind == v1alpha1.KindAutoscalingPolicy || kind == plan.KindScaledObject:
 		return
-	case isWorkload(kind) && t.ownMaxReplicas(hpa.Namespace, hpa.Spec.ScaleTargetRef) != nil:
+	case v1alpha1.IsWorkload(kind) && t.ownMaxReplicas(hpa.Namespace, hpa.Spec.ScaleTargetRef) != nil:
 		return // Function Mesh makes it from maxReplicas
 	}
 	named := v1alpha1.ScaleTargetRef{
@@ -59,17 +60,17 @@ func (t *translator) autoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 func (t *translator) scaledBy(hpa *autoscalingv2.HorizontalPodAutoscaler, title string, target scaled,
 	subscription *v1alpha1.Subscription,
 ) {
-	origin := Origin{Kind: kindAutoscaler, Namespace: hpa.Namespace, Name: hpa.Name}
+	origin := Origin{Kind: plan.KindAutoscaler, Namespace: hpa.Namespace, Name: hpa.Name}
 	d := t.draft(hpa.Namespace, target.ref)
 	d.origins = append(d.origins, origin)
 	if d.existing != nil {
 		return
 	}
 	d.bounds(origin, boundOf(hpa.Spec.MinReplicas, fieldMin, hpaMinReplicas), bound{hpa.Spec.MaxReplicas, fieldMax})
-	if named := hpa.Spec.ScaleTargetRef; named.Kind == kindStatefulSet && target.ref.Kind != kindStatefulSet {
+	if named := hpa.Spec.ScaleTargetRef; named.Kind == plan.KindStatefulSet && target.ref.Kind != plan.KindStatefulSet {
 		d.comment(fieldTarget, "%s scales StatefulSet %s, which belongs to it.", origin, named.Name)
 	}
-	if owner := metav1.GetControllerOfNoCopy(hpa); owner != nil && !isWorkload(owner.Kind) {
+	if owner := metav1.GetControllerOfNoCopy(hpa); owner != nil && !v1alpha1.IsWorkload(owner.Kind) {
 		d.keeps = true
 		t.problem(title, "%s %s created it and would recreate it: configure that to leave the target alone, "+
 			"then set mode Auto", owner.Kind, owner.Name)

@@ -6,7 +6,6 @@ package migrate
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -14,15 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// scaledObject has the fields of a ScaledObject.
+// scaledObjectSpec has the fields of a ScaledObject's spec.
 //
 // Source: KEDA 2.21, apis/keda/v1alpha1/scaledobject_types.go.
-type scaledObject struct {
-	Spec scaledObjectSpec `json:"spec"`
-}
-
 type scaledObjectSpec struct {
 	ScaleTargetRef struct {
 		Name                   string `json:"name"`
@@ -55,20 +51,14 @@ const (
 	kedaMaxReplicas = 100
 )
 
-// Annotations with which a user pauses a ScaledObject.
-const (
-	annotationPaused     = "autoscaling.keda.sh/paused"
-	annotationPausedAt   = "autoscaling.keda.sh/paused-replicas"
-	annotationPausedDown = "autoscaling.keda.sh/paused-scale-in"
-	annotationPausedUp   = "autoscaling.keda.sh/paused-scale-out"
-)
-
 // scaledObject translates a ScaledObject with pulsar triggers. It passes over those of other products.
 func (t *translator) scaledObject(object *unstructured.Unstructured) {
 	namespace := object.GetNamespace()
-	origin := Origin{Kind: kindScaledObject, Namespace: namespace, Name: object.GetName()}
-	title := kindScaledObject + " " + namespace + "/" + object.GetName()
-	var decoded scaledObject
+	origin := Origin{Kind: plan.KindScaledObject, Namespace: namespace, Name: object.GetName()}
+	title := plan.KindScaledObject + " " + namespace + "/" + object.GetName()
+	var decoded struct {
+		Spec scaledObjectSpec `json:"spec"`
+	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decoded); err != nil {
 		t.problem(title, "it cannot be decoded: %v", err)
 		return
@@ -165,27 +155,20 @@ func (t *translator) kedaRest(d *draft, title string, spec scaledObjectSpec) {
 
 // pauses keeps the directions that a user paused, and names how to keep a pause of both.
 func (d *draft) pauses(origin Origin, annotations map[string]string) {
-	switch at := annotations[annotationPausedAt]; {
+	switch at := annotations[plan.AnnotationPausedAt]; {
 	case at != "":
 		d.note("%s is paused now at %s replicas. The policy scales the target with mode Auto: to keep it so, set "+
 			"minReplicas and maxReplicas %s.", origin, at, at)
-	case isTrue(annotations, annotationPaused):
+	case plan.IsSet(annotations, plan.AnnotationPaused):
 		d.note("%s is paused now, so nothing scales the target. The policy does so with mode Auto: to keep it so, set "+
 			"mode Paused.", origin)
 	}
-	if isTrue(annotations, annotationPausedDown) {
+	if plan.IsSet(annotations, plan.AnnotationPausedIn) {
 		d.keepReplicas("annotation paused-scale-in", origin)
 	}
-	if isTrue(annotations, annotationPausedUp) {
+	if plan.IsSet(annotations, plan.AnnotationPausedOut) {
 		d.addNone("annotation paused-scale-out", origin)
 	}
-}
-
-// isTrue reads an annotation as KEDA does: what is no boolean is true.
-func isTrue(annotations map[string]string, name string) bool {
-	value, set := annotations[name]
-	on, err := strconv.ParseBool(value)
-	return set && (on || err != nil)
 }
 
 // keepScaledObject is what to do where KEDA has to stay.

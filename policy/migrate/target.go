@@ -5,7 +5,6 @@ package migrate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,10 +20,7 @@ import (
 const (
 	groupFunctionMesh   = "compute.functionmesh.io"
 	versionFunctionMesh = groupFunctionMesh + "/v1alpha1"
-	kindStatefulSet     = plan.KindStatefulSet
 	kindDeployment      = "Deployment"
-	kindScaledObject    = "ScaledObject"
-	kindAutoscaler      = "HorizontalPodAutoscaler"
 )
 
 // objectKey is an object of a namespace; for a component of a FunctionMesh, its child.
@@ -33,12 +29,6 @@ type objectKey struct{ namespace, kind, name string }
 func keyOf(namespace string, ref v1alpha1.ScaleTargetRef) objectKey {
 	ref = plan.ReplicasOf(ref)
 	return objectKey{namespace, ref.Kind, ref.Name}
-}
-
-func isWorkload(kind string) bool {
-	return slices.Contains([]v1alpha1.WorkloadKind{
-		v1alpha1.WorkloadFunction, v1alpha1.WorkloadSink, v1alpha1.WorkloadSource,
-	}, v1alpha1.WorkloadKind(kind))
 }
 
 // objects are what autoscalers may name.
@@ -61,7 +51,7 @@ func newObjects(in Input) objects {
 		for _, s := range selectables {
 			key := keyOf(namespace, s.Ref)
 			o.unscalable[key] = s.Unscalable
-			o.ofWorker[key] = s.Ref.Kind == kindStatefulSet
+			o.ofWorker[key] = s.Ref.Kind == plan.KindStatefulSet
 		}
 	}
 	return o
@@ -88,14 +78,14 @@ func (o objects) resolve(namespace string, ref v1alpha1.ScaleTargetRef) (target 
 		return scaled{throughMesh(object, v1alpha1.ScaleTargetRef{
 			APIVersion: versionFunctionMesh, Kind: ref.Kind, Name: ref.Name,
 		}), true}, ""
-	case ref.Kind == kindStatefulSet && object != nil:
-		if owner := metav1.GetControllerOfNoCopy(object); owner != nil && isWorkload(owner.Kind) {
+	case ref.Kind == plan.KindStatefulSet && object != nil:
+		if owner := metav1.GetControllerOfNoCopy(object); owner != nil && v1alpha1.IsWorkload(owner.Kind) {
 			return o.resolve(namespace, v1alpha1.ScaleTargetRef{
 				APIVersion: versionFunctionMesh, Kind: owner.Kind, Name: owner.Name,
 			})
 		}
 	}
-	return scaled{ref, ref.Kind == kindStatefulSet && o.ofWorker[keyOf(namespace, ref)]}, ""
+	return scaled{ref, ref.Kind == plan.KindStatefulSet && o.ofWorker[keyOf(namespace, ref)]}, ""
 }
 
 // throughMesh is the entry of the FunctionMesh that owns the object, or else the object itself.

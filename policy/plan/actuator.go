@@ -52,7 +52,7 @@ func chooseAdmitted(s Subject, a Autoscalers) v1alpha1.ActuatorStatus {
 	}
 	without.KEDA = false
 	chosen = without.Choose(wanted, s.Target.Scaling)
-	chosen.Reason += fmt.Sprintf("; KEDA already has %s %s on the same target", kindScaledObject,
+	chosen.Reason += fmt.Sprintf("; KEDA already has %s %s on the same target", KindScaledObject,
 		strings.Join(a.OtherScaledObjects, ", "))
 	return chosen
 }

@@ -32,7 +32,7 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target) *aut
 	gv, one := v1alpha1.GroupVersion().String(), resource.MustParse("1")
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		TypeMeta: metav1.TypeMeta{
-			APIVersion: autoscalingv2.SchemeGroupVersion.String(), Kind: kindAutoscaler,
+			APIVersion: autoscalingv2.SchemeGroupVersion.String(), Kind: KindAutoscaler,
 		},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.Namespace, Name: AutoscalerName(p.Name), Labels: ownLabels(p),

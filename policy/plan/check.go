@@ -91,8 +91,7 @@ func targetProblem(s Subject) *Violation {
 func Controlled(target *Target) *Violation {
 	kind, name, _ := strings.Cut(target.Owner, " ")
 	fix := "scale that instead"
-	if slices.Contains([]v1alpha1.WorkloadKind{v1alpha1.WorkloadFunction, v1alpha1.WorkloadSink, v1alpha1.WorkloadSource},
-		v1alpha1.WorkloadKind(kind)) {
+	if v1alpha1.IsWorkload(kind) {
 		fix = fmt.Sprintf("set spec.scaleTargetRef to kind %s, name %s instead", kind, name)
 	}
 	return TargetProblem(v1alpha1.ReasonOwnedByAnotherController,
@@ -171,12 +170,12 @@ func kedaProblem(s Subject, a Autoscalers) *Violation {
 	case chooseAdmitted(s, a).Type != v1alpha1.ActuatorKEDA:
 	case a.ScaledObject != nil && a.OwnScaledObject(s.Policy) == nil:
 		return ScalingProblem(v1alpha1.ReasonNameTaken, "%s %s exists and is not this policy's: rename or delete it",
-			kindScaledObject, a.ScaledObject.Name)
+			KindScaledObject, a.ScaledObject.Name)
 	case len(a.OtherScaledObjects) > 0:
 		// KEDA's webhook refuses a second ScaledObject for a target, even if the first is paused (KEDA 2.21,
 		// apis/keda/v1alpha1/scaledobject_webhook.go, verifyScaledObjects).
 		return ScalingProblem(v1alpha1.ReasonOtherScaledObject, "%s %s scales the same target, and KEDA admits only one for "+
-			"a target, paused or not: delete it, or set actuator: HPA or Direct", kindScaledObject,
+			"a target, paused or not: delete it, or set actuator: HPA or Direct", KindScaledObject,
 			strings.Join(a.OtherScaledObjects, ", "))
 	}
 	return nil

@@ -76,7 +76,7 @@ func (r ConflictingAutoscaler) isOrphaned(target *Target) bool {
 // ofFunctionMesh reports whether Function Mesh created the conflicting autoscaler for the target.
 func (r ConflictingAutoscaler) ofFunctionMesh(target *Target) bool {
 	ref := target.Ref
-	return r.Kind == kindAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
+	return r.Kind == KindAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
 }
 
 // ofPolicy reports whether a policy created it.
@@ -110,7 +110,7 @@ func conflictFix(r ConflictingAutoscaler) string {
 		return r.Owner + " defers to this policy and deletes it within seconds"
 	case r.Terminating:
 		return fmt.Sprintf("%s is paused, so KEDA is about to delete it; delete it if KEDA is uninstalled", r.Owner)
-	case r.Kind == kindScaledObject && !r.ofPolicy():
+	case r.Kind == KindScaledObject && !r.ofPolicy():
 		return `delete it, or pause it with the annotation autoscaling.keda.sh/paused: "true"` + orTakeOver
 	case r.ofPolicy():
 		return "delete " + r.Owner

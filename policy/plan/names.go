@@ -15,8 +15,8 @@ import (
 
 // Kinds of autoscalers and of scale targets.
 const (
-	kindAutoscaler   = "HorizontalPodAutoscaler"
-	kindScaledObject = "ScaledObject"
+	KindAutoscaler   = "HorizontalPodAutoscaler"
+	KindScaledObject = "ScaledObject"
 	KindStatefulSet  = "StatefulSet"
 	// KindFunctionMesh owns the objects of its components.
 	KindFunctionMesh = "FunctionMesh"

@@ -54,7 +54,7 @@ func Restore(s Subject, a Autoscalers) Restoration {
 		return why != ""
 	}
 	for _, name := range suspended.ScaledObjects {
-		if !stays(kindScaledObject+" "+string(name), beside) {
+		if !stays(KindScaledObject+" "+string(name), beside) {
 			back.ScaledObjects = append(back.ScaledObjects, string(name))
 		}
 	}
@@ -68,7 +68,7 @@ func Restore(s Subject, a Autoscalers) Restoration {
 			back.Kept = append(back.Kept, err.Error())
 			continue
 		}
-		if !stays(kindAutoscaler+" "+hpa.Name, cmp.Or(skipAutoscaler(s, a.Conflicting, hpa), beside)) {
+		if !stays(KindAutoscaler+" "+hpa.Name, cmp.Or(skipAutoscaler(s, a.Conflicting, hpa), beside)) {
 			back.Autoscalers = append(back.Autoscalers, hpa)
 		}
 	}
@@ -133,10 +133,10 @@ func scaledWithTarget(s Subject, ref autoscalingv2.CrossVersionObjectReference) 
 	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
 	running := ReplicasOf(s.Policy.Spec.ScaleTargetRef)
 	scaled := []v1alpha1.ScaleTargetRef{running}
-	switch kind := v1alpha1.WorkloadKind(running.Kind); {
+	switch {
 	case s.Target != nil && len(s.Target.Scaled) > 0:
 		scaled = s.Target.Scaled
-	case kind == v1alpha1.WorkloadFunction || kind == v1alpha1.WorkloadSink || kind == v1alpha1.WorkloadSource:
+	case v1alpha1.IsWorkload(running.Kind):
 		scaled = append(scaled,
 			v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: FunctionMeshName(running)})
 	}

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"strconv"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -87,6 +88,22 @@ type ScaledObjectAuthentication struct {
 	Kind string `json:"kind,omitempty"`
 }
 
+// Annotations by which KEDA leaves the target of a ScaledObject alone, or a change in one direction, or keeps it awake.
+const (
+	AnnotationPaused    = "autoscaling.keda.sh/paused"
+	AnnotationPausedAt  = "autoscaling.keda.sh/paused-replicas"
+	AnnotationPausedIn  = "autoscaling.keda.sh/paused-scale-in"
+	AnnotationPausedOut = "autoscaling.keda.sh/paused-scale-out"
+	AnnotationForced    = "autoscaling.keda.sh/force-activation"
+)
+
+// IsSet reads an annotation as KEDA does: a value that is no boolean means yes.
+func IsSet(annotations map[string]string, key string) bool {
+	text, found := annotations[key]
+	set, err := strconv.ParseBool(text)
+	return found && (set || err != nil)
+}
+
 // LiveScaledObject is a ScaledObject of the cluster.
 type LiveScaledObject struct {
 	metav1.ObjectMeta `json:"metadata"`
@@ -148,7 +165,7 @@ func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) 
 	labels := ownLabels(p)
 	labels[labelKEDAName] = name
 	return &ScaledObjectConfiguration{
-		APIVersion: kedaAPIVersion, Kind: kindScaledObject, Spec: spec,
+		APIVersion: kedaAPIVersion, Kind: KindScaledObject, Spec: spec,
 		Metadata: metav1.ObjectMeta{
 			Name: name, Namespace: p.Namespace, Labels: labels,
 			OwnerReferences: ownerReferences(p),

@@ -89,7 +89,7 @@ func nextStep(s Subject, conflicting []ConflictingAutoscaler) (*Suspension, *Vio
 		switch {
 		case r.Terminating:
 			continue
-		case r.Kind == kindScaledObject:
+		case r.Kind == KindScaledObject:
 			if name := v1alpha1.ObjectName(r.Name); !slices.Contains(record.ScaledObjects, name) {
 				record.ScaledObjects = append(record.ScaledObjects, name)
 			}
@@ -115,7 +115,7 @@ func cannotTakeOver(s Subject, conflicting []ConflictingAutoscaler) string {
 	for _, r := range conflicting {
 		switch {
 		case r.Terminating:
-		case r.Kind == kindScaledObject && !r.ofPolicy():
+		case r.Kind == KindScaledObject && !r.ofPolicy():
 			if name := v1alpha1.ObjectName(r.Name); !slices.Contains(paused, name) {
 				paused = append(paused, name)
 			}

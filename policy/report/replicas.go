@@ -186,10 +186,10 @@ func interruptsCalls(o outcome) string {
 		return ""
 	}
 	field := "spec.template.spec"
-	switch o.Policy.Spec.ScaleTargetRef.Kind {
-	case "Function", "Sink", "Source":
+	switch kind := o.Policy.Spec.ScaleTargetRef.Kind; {
+	case v1alpha1.IsWorkload(kind):
 		field = "spec.pod"
-	case plan.KindFunctionMesh:
+	case kind == plan.KindFunctionMesh:
 		field = "pod" // of the entry
 	}
 	return fmt.Sprintf("pods that are removed are killed after %.0f s, in the middle of a call of about %s, which "+
