@@ -113,21 +113,10 @@ func TestSetSelectsComponentsOfAMesh(t *testing.T) {
 	env.reconcile("media")
 	require.Equal(t, []string{"FunctionMesh/etl:Function/crop", "FunctionMesh/etl:Function/tag"}, env.governed("media"))
 
-	t.Log("a user's policy names a component")
-	named := fixture.ComponentPolicy()
-	named.Spec.ScaleTargetRef.Component.Name = "tag"
-	require.NoError(t, env.client.Create(t.Context(), named))
-	env.reconcile("media")
-	require.Equal(t, []string{"FunctionMesh/etl:Function/crop"}, env.governed("media"))
-
 	t.Log("it loses its label, and its Function has one")
 	env.relabel(mesh, nil)
 	env.reconcile("media")
 	require.Empty(t, env.governed("media"))
-	status, message := env.condition("media", v1alpha1.ConditionReady)
-	require.Equal(t, "False/OwnedByFunctionMesh", status)
-	require.Equal(t, "Function/etl-resize: FunctionMesh etl sets its replicas: label the mesh instead, so that "+
-		"its components get policies", message)
 }
 
 func TestPoliciesFollowTheTemplate(t *testing.T) {
@@ -202,24 +191,9 @@ func TestPrecedence(t *testing.T) {
 		Kind: "Function", Name: "resize", Policy: "resize", Reason: "NamedByPolicy",
 		Message: "AutoscalingPolicy resize names it",
 	}, status.NotReady[1])
-
-	older := fixture.PolicySet("early")
-	older.CreationTimestamp = metav1.NewTime(older.CreationTimestamp.Add(-time.Hour))
-	require.NoError(t, env.client.Create(t.Context(), older))
-	env.reconcile("early")
-	env.reconcile("media")
-	require.Equal(t, []string{"Function/crop"}, env.governed("early"))
-	require.Empty(t, env.governed("media"))
-	env.now = env.now.Add(time.Minute)
-	env.reconcile("media")
-	ready, message := env.condition("media", v1alpha1.ConditionReady)
-	require.Equal(t, "True/NotGoverned", ready)
-	require.Contains(t, message, "Function/crop: the older AutoscalingPolicySet early selects it")
 }
 
 func TestProblemsOfASetAreConditions(t *testing.T) {
-	inMesh := fixture.MeshChild()
-	inMesh.SetLabels(media())
 	taken := fixture.Policy()
 	taken.Name, taken.UID, taken.Spec.ScaleTargetRef.Name = policyOf("media", "resize"), "uid-taken", "another"
 	conflict := &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -238,10 +212,6 @@ func TestProblemsOfASetAreConditions(t *testing.T) {
 				set.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Is"}}
 			},
 			status: "False/SelectorInvalid", message: `correct spec.selector: "Is" is not a valid label selector operator`,
-		},
-		"only Functions of a mesh": {
-			objects: []client.Object{inMesh}, status: "False/OwnedByFunctionMesh",
-			message: "Function/etl-resize: FunctionMesh etl sets its replicas",
 		},
 		"a name of another policy": {
 			objects: []client.Object{labelled("resize"), taken}, status: "False/PolicyNameTaken",
