@@ -99,7 +99,7 @@ func TestProblemsOfAComponentBecomeConditions(t *testing.T) {
 					fixture.Entry("f"),
 				}
 			},
-			"False/TargetInvalid", "which has a, b, c, d, e and 1 more",
+			"False/TargetInvalid", "which has a, b, c, d, e, and 1 more",
 		},
 		"an entry of another kind has the name": {
 			func(mesh, _ *unstructured.Unstructured) {

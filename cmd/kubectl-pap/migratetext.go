@@ -143,14 +143,9 @@ func comparison(b *migrate.Begun) string {
 
 // leftAlone names HorizontalPodAutoscalers that are not translated.
 func leftAlone(foreign []string) string {
-	const most = 10
-	shown := slices.Clone(foreign[:min(most, len(foreign))])
-	if len(foreign) > most {
-		shown = append(shown, fmt.Sprintf("and %d more", len(foreign)-most))
-	}
 	return fmt.Sprintf("Left alone, since neither their metrics nor their targets name a subscription: "+
 		"HorizontalPodAutoscalers %s. If one of the targets consumes from Pulsar, write a policy with spec.subscription "+
-		"(examples/deployment.yaml).", strings.Join(shown, ", "))
+		"(examples/deployment.yaml).", plan.Enumerate(foreign, 10, ", "))
 }
 
 // stepText collects comments of YAML.

@@ -5,7 +5,6 @@ package policyset
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -50,19 +49,12 @@ func policyEvents(done set.Actions) []report.Event {
 	}{{reasonCreated, "Create", created}, {reasonDeleted, "Delete", deleted}} {
 		if len(some.names) > 0 {
 			all = append(all, report.Event{
-				Type: corev1.EventTypeNormal, Reason: some.reason, Action: some.verb + some.names[0], Note: named(some.names),
+				Type: corev1.EventTypeNormal, Reason: some.reason, Action: some.verb + some.names[0],
+				Note: fmt.Sprintf("%d: %s", len(some.names), plan.Enumerate(some.names, maxNamed, ", ")),
 			})
 		}
 	}
 	return all
-}
-
-func named(names []string) string {
-	text := fmt.Sprintf("%d: %s", len(names), strings.Join(names[:min(maxNamed, len(names))], ", "))
-	if more := len(names) - maxNamed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 // conditionEvents report that Ready turned False, or stayed False for another reason, or turned True again.

@@ -6,9 +6,7 @@ package target
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -243,13 +241,8 @@ func FindEntry(mesh *Cached, component v1alpha1.MeshComponent) (found MeshEntry,
 
 // entryNames says which entries the list has.
 func entryNames(names []string) string {
-	const most = 5
-	switch {
-	case len(names) == 0:
+	if len(names) == 0 {
 		return ", which is empty"
-	case len(names) > most:
-		return fmt.Sprintf(", which has %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	default:
-		return ", which has " + strings.Join(names, ", ")
 	}
+	return ", which has " + plan.Enumerate(names, 5, ", ")
 }

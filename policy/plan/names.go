@@ -112,6 +112,14 @@ func CutName(name string, most int) string {
 	return strings.TrimRight(name[:most], "-.")
 }
 
+// Enumerate joins the first texts and adds the number of the others.
+func Enumerate(texts []string, most int, separator string) string {
+	if more := len(texts) - most; more > 0 {
+		texts = append(texts[:most:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, separator)
+}
+
 // HasAll reports whether labels or annotations include all wanted ones.
 func HasAll(has, wanted map[string]string) bool {
 	for key, value := range wanted {

@@ -114,11 +114,8 @@ func wholeAnswer(target *plan.Target) string {
 	if len(leftOut) == 0 {
 		return all
 	}
-	names := strings.Join(leftOut[:min(len(leftOut), mostNamed)], ", ")
-	if more := len(leftOut) - mostNamed; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return all + " that is persistent; the others keep no backlog and are left out: " + names
+	return all + " that is persistent; the others keep no backlog and are left out: " +
+		plan.Enumerate(leftOut, mostNamed, ", ")
 }
 
 // subscriptionVerified compares the target's fields with what the broker and Kubernetes report.

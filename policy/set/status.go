@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -267,13 +266,8 @@ func shortRef(ref v1alpha1.ScaleTargetRef) string {
 
 // listed joins the first texts and adds the number of the others.
 func listed(texts []string) string {
-	var short []string
-	for _, text := range texts[:min(maxNamed, len(texts))] {
-		short = append(short, plan.Shorten(text, maxNamedText))
+	for i := range texts {
+		texts[i] = plan.Shorten(texts[i], maxNamedText)
 	}
-	text := strings.Join(short, "; ")
-	if more := len(texts) - len(short); more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
-	}
-	return text
+	return plan.Enumerate(texts, maxNamed, "; ")
 }
