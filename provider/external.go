@@ -67,17 +67,10 @@ func selected(selector labels.Selector) (kind described, name string, err error)
 	name, named := selector.RequiresExactMatch(labelName)
 	switch {
 	case ofPolicy && policy != "" && len(requirements) == 1:
-		for _, kind := range describedKinds() {
-			if kind.isPolicy {
-				return kind, policy, nil
-			}
-		}
+		return describedKinds()[0], policy, nil
 	case ofKind && named && name != "" && len(requirements) == 2:
 		var kinds []string
-		for _, kind := range describedKinds() {
-			if kind.isPolicy {
-				continue
-			}
+		for _, kind := range describedKinds()[1:] {
 			if kind.kind == wanted {
 				return kind, name, nil
 			}
@@ -92,7 +85,7 @@ func selected(selector labels.Selector) (kind described, name string, err error)
 
 // labelsOf returns the labels of the value, which select it.
 func labelsOf(kind described, name string) map[string]string {
-	if kind.isPolicy {
+	if kind.isPolicy() {
 		return map[string]string{labelPolicy: name}
 	}
 	return map[string]string{labelKind: kind.kind, labelName: name}

@@ -4,22 +4,16 @@
 package provider
 
 import (
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/emicklei/go-restful/v3"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
 	"k8s.io/metrics/pkg/apis/external_metrics"
 	metricsclient "k8s.io/metrics/pkg/client/external_metrics"
-	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver/installer"
 	cma "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 	storage "sigs.k8s.io/custom-metrics-apiserver/pkg/registry/external_metrics"
@@ -146,26 +140,12 @@ func TestTheListOfExternalMetricsIsConstantAndInLowerCase(t *testing.T) {
 	}
 }
 
-// externalAPI serves external metrics through the handlers of the library, as it installs them
-// (pkg/apiserver/emapis.go).
-func externalAPI(t *testing.T, metrics cma.ExternalMetricsProvider) http.Handler {
-	t.Helper()
-	group := genericapiserver.NewDefaultAPIGroupInfo(external_metrics.GroupName, apiserver.Scheme,
-		runtime.NewParameterCodec(apiserver.Scheme), apiserver.Codecs)
-	version := group.PrioritizedVersions[0]
-	container := restful.NewContainer()
-	container.Router(restful.CurlyRouter{})
-	api := &installer.MetricsAPIGroupVersion{
-		DynamicStorage:  storage.NewREST(metrics),
-		APIGroupVersion: groupVersion(group, version),
-		ResourceLister:  cma.NewExternalMetricResourceLister(metrics), Handlers: &installer.EMHandlers{},
-	}
-	require.NoError(t, api.InstallREST(container))
-	return genericfilters.WithRequestInfo(container, genericapiserver.NewRequestInfoResolver(&genericapiserver.Config{}))
-}
-
 func TestTheAutoscalersClientReadsExternalMetrics(t *testing.T) {
-	server := httptest.NewServer(externalAPI(t, newTestProvider(Config{})))
+	metrics := newTestProvider(Config{})
+	server := httptest.NewServer(metricsAPI(t, external_metrics.GroupName, installer.MetricsAPIGroupVersion{
+		DynamicStorage: storage.NewREST(metrics), ResourceLister: cma.NewExternalMetricResourceLister(metrics),
+		Handlers: &installer.EMHandlers{},
+	}))
 	t.Cleanup(server.Close)
 	client, err := metricsclient.NewForConfig(&rest.Config{Host: server.URL})
 	require.NoError(t, err)

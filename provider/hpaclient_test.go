@@ -34,21 +34,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 )
 
-// metricsAPI serves the provider through the handlers of the library, as it installs them (pkg/apiserver/cmapis.go).
-func metricsAPI(t *testing.T, metrics cma.CustomMetricsProvider) http.Handler {
+// metricsAPI serves a group of metrics through the handlers of the library, as it installs them (pkg/apiserver,
+// cmapis.go and emapis.go).
+func metricsAPI(t *testing.T, groupName string, api installer.MetricsAPIGroupVersion) http.Handler {
 	t.Helper()
-	group := genericapiserver.NewDefaultAPIGroupInfo(metricsgroup.GroupName, apiserver.Scheme,
+	group := genericapiserver.NewDefaultAPIGroupInfo(groupName, apiserver.Scheme,
 		runtime.NewParameterCodec(apiserver.Scheme), apiserver.Codecs)
 	container := restful.NewContainer()
 	container.Router(restful.CurlyRouter{})
 	for _, version := range group.PrioritizedVersions {
-		api := &installer.MetricsAPIGroupVersion{
-			DynamicStorage:  storage.NewREST(metrics),
-			APIGroupVersion: groupVersion(group, version),
-			ResourceLister:  cma.NewCustomMetricResourceLister(metrics),
-			Handlers:        &installer.CMHandlers{},
-		}
-		require.NoError(t, api.InstallREST(container))
+		of := api
+		of.APIGroupVersion = groupVersion(group, version)
+		require.NoError(t, of.InstallREST(container))
 	}
 	resolver := genericapiserver.NewRequestInfoResolver(&genericapiserver.Config{})
 	return genericfilters.WithRequestInfo(container, resolver)
@@ -65,7 +62,11 @@ func hpaClient(t *testing.T, config Config, version schema.GroupVersion) (metric
 	*atomic.Int32,
 ) {
 	t.Helper()
-	handler, requests := metricsAPI(t, newTestProvider(config)), &atomic.Int32{}
+	metrics, requests := newTestProvider(config), &atomic.Int32{}
+	handler := metricsAPI(t, metricsgroup.GroupName, installer.MetricsAPIGroupVersion{
+		DynamicStorage: storage.NewREST(metrics), ResourceLister: cma.NewCustomMetricResourceLister(metrics),
+		Handlers: &installer.CMHandlers{},
+	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		handler.ServeHTTP(w, r)
@@ -138,33 +139,23 @@ func TestTheAutoscalersClientGetsReasonsAtOnce(t *testing.T) {
 		return backlog.Reading{}, backlog.ErrStale
 	})
 	tests := map[string]struct {
-		name, metric, selector string
-		is                     func(error) bool
-		text                   string
+		metric string
+		is     func(error) bool
+		text   string
 	}{
 		"why a number is unknown": {
-			"orders", "pulsar_function_consumers", "", apierrors.IsServiceUnavailable, "stale",
+			"pulsar_function_consumers", apierrors.IsServiceUnavailable, "stale",
 		},
 		"that a metric is not served": {
-			"orders", "pulsar_function_luck", "", apierrors.IsNotFound,
+			"pulsar_function_luck", apierrors.IsNotFound,
 			`no metric "pulsar_function_luck" is served for autoscalingpolicies.pulsar-autoscaler.io`,
-		},
-		"that a policy is missing": {
-			"gone", served.MetricDesiredReplicas, "", apierrors.IsNotFound,
-			`autoscalingpolicies.pulsar-autoscaler.io "gone" in namespace "shop" not found`,
-		},
-		"that a selector matches nothing": {
-			"orders", served.MetricDesiredReplicas, "a=b", apierrors.IsNotFound,
-			`metric pulsar_function_desired_replicas has no labels, so the selector "a=b" matches nothing: remove it`,
 		},
 	}
 	for version, gv := range apiVersions() {
 		for name, tt := range tests {
 			t.Run(name+" through "+version, func(t *testing.T) {
 				client, requests := hpaClient(t, Config{Signals: stale}, gv)
-				selector, err := labels.Parse(tt.selector)
-				require.NoError(t, err)
-				_, err = client.GetForObject(policyKind(), tt.name, tt.metric, selector)
+				_, err := client.GetForObject(policyKind(), "orders", tt.metric, labels.Everything())
 				require.True(t, tt.is(err), "%v", err)
 				require.EqualError(t, err, tt.text)
 				require.EqualValues(t, 1, requests.Load(), "the client asked again")

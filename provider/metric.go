@@ -63,17 +63,15 @@ type described struct {
 	resource   schema.GroupResource
 	apiVersion string
 	kind       string
-	isPolicy   bool
 }
 
-// describedKinds are constant: discovery would call the API server, and the mapper of the custom metrics library never
-// notices a CRD that was installed later.
+// describedKinds are constant, the policy first: discovery would call the API server, and the mapper of the custom
+// metrics library never notices a CRD that was installed later.
 func describedKinds() []described {
 	kinds := []described{{
 		resource:   v1alpha1.GroupResource(),
 		apiVersion: v1alpha1.GroupVersion().String(),
 		kind:       v1alpha1.KindAutoscalingPolicy,
-		isPolicy:   true,
 	}}
 	for _, workload := range v1alpha1.WorkloadKinds() {
 		kind := string(workload)
@@ -96,7 +94,9 @@ func describedResources() string {
 	return strings.Join(names, ", ")
 }
 
-func (d described) serves(m metric) bool { return d.isPolicy || !m.policyOnly() }
+func (d described) isPolicy() bool { return d.kind == v1alpha1.KindAutoscalingPolicy }
+
+func (d described) serves(m metric) bool { return d.isPolicy() || !m.policyOnly() }
 
 // quantity returns the number in its served format.
 func quantity(value float64, u unit) (resource.Quantity, error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -57,7 +58,8 @@ type Config struct {
 // CustomMetrics serves custom and external metrics, the same numbers. It is safe for concurrent use.
 type CustomMetrics struct {
 	config   Config
-	requests *response.Metrics
+	requests *prometheus.CounterVec // by result
+	duration prometheus.Histogram
 	metrics  map[string]metric
 	kinds    map[schema.GroupResource]described
 	limiter  *response.Limiter
@@ -65,18 +67,22 @@ type CustomMetrics struct {
 
 // New registers the metrics.
 func New(config Config) *CustomMetrics {
-	requests := response.NewMetrics(config.Registerer, response.MetricsConfig{
-		Subsystem:    "provider",
-		RequestsHelp: "Requests for custom and external metrics, by result.",
-		DurationHelp: "Time from a request for a metric to its response.",
-		Result:       "result",
-	})
-	for _, reason := range response.Reasons() {
-		requests.Requests(string(reason))
-	}
+	factory := promauto.With(config.Registerer)
 	c := &CustomMetrics{
-		config: config, requests: requests, limiter: response.NewLimiter("adapter"),
+		config: config, limiter: response.NewLimiter("adapter"),
+		requests: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "pulsar_autoscaler_provider_requests_total",
+			Help: "Requests for custom and external metrics, by result.",
+		}, []string{"result"}),
+		duration: factory.NewHistogram(prometheus.HistogramOpts{
+			Name:    "pulsar_autoscaler_provider_request_duration_seconds",
+			Help:    "Time from a request for a metric to its response.",
+			Buckets: response.Buckets(),
+		}),
 		metrics: map[string]metric{}, kinds: map[schema.GroupResource]described{},
+	}
+	for _, reason := range response.Reasons() {
+		c.requests.WithLabelValues(string(reason))
 	}
 	for _, m := range servedMetrics() {
 		c.metrics[m.name] = m
@@ -135,7 +141,8 @@ func respond[T any](ctx context.Context, c *CustomMetrics, work func(context.Con
 	if err != nil {
 		result = string(response.ReasonOf(err))
 	}
-	c.requests.Answered(time.Since(start), result)
+	c.requests.WithLabelValues(result).Inc()
+	c.duration.Observe(time.Since(start).Seconds())
 	if err != nil {
 		return nil, statusError(err)
 	}
@@ -146,7 +153,6 @@ type query struct {
 	kind      described
 	metric    metric
 	namespace string
-	selector  *metav1.LabelSelector
 }
 
 func (q query) describe(name string) string {
@@ -168,19 +174,11 @@ func (c *CustomMetrics) query(namespace string, info cma.CustomMetricInfo, selec
 	if namespace == "" {
 		return query{}, response.Errorf(response.Invalid, "%s live in a namespace: name it", kind.resource)
 	}
-	q := query{kind: kind, metric: m, namespace: namespace}
-	if selector == nil || selector.Empty() {
-		return q, nil
-	}
-	if !selector.Matches(labels.Set{}) {
+	if selector != nil && !selector.Matches(labels.Set{}) {
 		return query{}, response.Errorf(response.NotFound,
 			"metric %s has no labels, so the selector %q matches nothing: remove it", m.name, selector)
 	}
-	var err error
-	if q.selector, err = metav1.ParseToLabelSelector(selector.String()); err != nil {
-		return query{}, response.Errorf(response.Invalid, "parsing selector %q: %s", selector, err)
-	}
-	return q, nil
+	return query{kind: kind, metric: m, namespace: namespace}, nil
 }
 
 func (c *CustomMetrics) values(q query, selector labels.Selector, now time.Time) (*custom_metrics.MetricValueList,
@@ -223,7 +221,7 @@ func (c *CustomMetrics) value(q query, name string, now time.Time) (*custom_metr
 		DescribedObject: custom_metrics.ObjectReference{
 			APIVersion: q.kind.apiVersion, Kind: q.kind.kind, Namespace: q.namespace, Name: name,
 		},
-		Metric:    custom_metrics.MetricIdentifier{Name: q.metric.name, Selector: q.selector},
+		Metric:    custom_metrics.MetricIdentifier{Name: q.metric.name},
 		Timestamp: metav1.NewTime(m.at), WindowSeconds: m.windowSeconds, Value: number,
 	}, nil
 }

@@ -154,15 +154,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestASelectorThatMatchesNoLabelsIsEchoed(t *testing.T) {
-	selector, err := labels.Parse("!topic")
-	require.NoError(t, err)
-	value, err := newTestProvider(Config{}).GetMetricByName(t.Context(), orders(),
-		info(functions(), "pulsar_function_consumers"), selector)
-	require.NoError(t, err)
-	require.Equal(t, "topic", value.Metric.Selector.MatchExpressions[0].Key)
-}
-
 func TestBySelector(t *testing.T) {
 	const metric = "pulsar_function_consumers"
 	tests := map[string]struct {

@@ -52,7 +52,8 @@ func (i *interceptors) unary(ctx context.Context, request any, info *grpc.UnaryS
 		return handler(ctx, request)
 	})
 	err = statusError(err)
-	i.metrics.Answered(time.Since(start), status.Code(err).String(), method)
+	i.metrics.requests.WithLabelValues(method, status.Code(err).String()).Inc()
+	i.metrics.duration.WithLabelValues(method).Observe(time.Since(start).Seconds())
 	return served, err
 }
 
@@ -66,7 +67,7 @@ func (i *interceptors) stream(server any, stream grpc.ServerStream, info *grpc.S
 	defer open.Dec()
 	defer func() {
 		err = statusError(err)
-		i.metrics.Requests(status.Code(err).String(), method).Inc()
+		i.metrics.requests.WithLabelValues(method, status.Code(err).String()).Inc()
 	}()
 	defer i.recovered(info.FullMethod, &err)
 	return handler(server, asideStream{stream})

@@ -16,8 +16,9 @@ import (
 )
 
 type metrics struct {
-	*response.Metrics
-	streams *prometheus.GaugeVec
+	requests *prometheus.CounterVec   // by method and code
+	duration *prometheus.HistogramVec // by method
+	streams  *prometheus.GaugeVec     // by method
 }
 
 func newMetrics(registerer prometheus.Registerer, held func() int) *metrics {
@@ -26,14 +27,16 @@ func newMetrics(registerer prometheus.Registerer, held func() int) *metrics {
 		Name: "pulsar_autoscaler_keda_held_triggers", Help: "Unknown triggers, with replicas held.",
 	}, func() float64 { return float64(held()) })
 	return &metrics{
-		response.NewMetrics(registerer, response.MetricsConfig{
-			Subsystem:    "keda",
-			RequestsHelp: "Completed requests and ended streams of KEDA, by method and gRPC code.",
-			DurationHelp: "Time from a request of KEDA to its response, without streams.",
-			Labels:       []string{"method"},
-			Result:       "code",
-		}),
-		factory.NewGaugeVec(prometheus.GaugeOpts{
+		requests: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "pulsar_autoscaler_keda_requests_total",
+			Help: "Completed requests and ended streams of KEDA, by method and gRPC code.",
+		}, []string{"method", "code"}),
+		duration: factory.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "pulsar_autoscaler_keda_request_duration_seconds",
+			Help:    "Time from a request of KEDA to its response, without streams.",
+			Buckets: response.Buckets(),
+		}, []string{"method"}),
+		streams: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "pulsar_autoscaler_keda_streams", Help: "Open streams to KEDA.",
 		}, []string{"method"}),
 	}
