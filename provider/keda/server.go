@@ -5,7 +5,6 @@ package keda
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -132,10 +131,6 @@ type ScaledObjects interface {
 func statusError(err error) error {
 	if _, isStatus := status.FromError(err); isStatus {
 		return err
-	}
-	var metadata *MetadataError
-	if errors.As(err, &metadata) {
-		return status.Error(codes.InvalidArgument, err.Error()) // already bounded
 	}
 	return status.Error(codeOf(response.ReasonOf(err)), response.Text(err))
 }

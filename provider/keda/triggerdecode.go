@@ -20,35 +20,13 @@ import (
 )
 
 const (
-	// MostErrorBytes bounds the text of a MetadataError: KEDA puts it into an event, which Kubernetes cuts at 1024 bytes,
-	// after a text of its own.
-	MostErrorBytes = 800
 	// mostShown bounds the shown part of a value or a foreign key, mostNamed the number of foreign keys.
 	mostShown = 60
 	mostNamed = 5
 )
 
-// MetadataError has all problems of a trigger's metadata, which the user has to correct.
-type MetadataError struct {
-	// Problems are sentences without a full stop, each with a key, its value and the fix; at least one.
-	Problems []string
-}
-
-// Error returns one line of at most MostErrorBytes.
-func (m *MetadataError) Error() string {
-	text := "trigger metadata: " + m.Problems[0]
-	for i, problem := range m.Problems[1:] {
-		more := fmt.Sprintf("; and %d more", len(m.Problems)-1-i)
-		if len(text)+len("; ")+len(problem)+len(more) > MostErrorBytes {
-			text += more
-			break
-		}
-		text += "; " + problem
-	}
-	return response.Shorten(text, MostErrorBytes)
-}
-
-// Decode decodes the metadata of a trigger of the ScaledObject. The error is a *MetadataError with all problems.
+// Decode decodes the metadata of a trigger of the ScaledObject. The error is response.Invalid with all problems, as far
+// as they fit.
 func Decode(object types.NamespacedName, metadata map[string]string) (Trigger, error) {
 	d := draft{
 		trigger:  Trigger{Object: object, Subject: Subject{Namespace: object.Namespace}},
@@ -72,9 +50,23 @@ func Decode(object types.NamespacedName, metadata map[string]string) (Trigger, e
 	}
 	d.decodeStrategy()
 	if len(d.problems) > 0 {
-		return Trigger{}, &MetadataError{Problems: d.problems}
+		return Trigger{}, response.Errorf(response.Invalid, "%s", problemText(d.problems))
 	}
 	return d.trigger, nil
+}
+
+// problemText returns one line of at most response.MaxTextBytes.
+func problemText(problems []string) string {
+	text := "trigger metadata: " + problems[0]
+	for i, problem := range problems[1:] {
+		more := fmt.Sprintf("; and %d more", len(problems)-1-i)
+		if len(text)+len("; ")+len(problem)+len(more) > response.MaxTextBytes {
+			text += more
+			break
+		}
+		text += "; " + problem
+	}
+	return response.Shorten(text, response.MaxTextBytes)
 }
 
 type draft struct {
@@ -85,7 +77,8 @@ type draft struct {
 	// form is empty if it is ambiguous.
 	form form
 	// wrong are the keys with a wrong value, which need no further problems.
-	wrong    map[string]bool
+	wrong map[string]bool
+	// problems are sentences without a full stop, each with a key, its value and the fix.
 	problems []string
 }
 

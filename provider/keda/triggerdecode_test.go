@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
 func testObject() types.NamespacedName {
@@ -91,11 +93,9 @@ func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 	for name, test := range bad() {
 		t.Run(name, func(t *testing.T) {
 			trigger, err := Decode(testObject(), test.metadata)
-			require.ErrorAs(t, err, new(*MetadataError))
+			require.Equal(t, response.Invalid, response.ReasonOf(err))
 			require.Zero(t, trigger)
-			var wrong *MetadataError
-			require.ErrorAs(t, err, &wrong)
-			require.Equal(t, test.want, wrong.Problems)
+			require.EqualError(t, err, problemText(test.want))
 			require.NotContains(t, err.Error(), "hidden")
 			require.NotContains(t, err.Error(), "secret")
 		})
@@ -119,8 +119,8 @@ func TestAnErrorStaysShort(t *testing.T) {
 		wrong[fmt.Sprintf("%03dFromEnv", i)] = "y"
 	}
 	_, err := Decode(testObject(), wrong)
-	require.ErrorAs(t, err, new(*MetadataError))
-	require.LessOrEqual(t, len(err.Error()), MostErrorBytes)
+	require.Equal(t, response.Invalid, response.ReasonOf(err))
+	require.LessOrEqual(t, len(err.Error()), response.MaxTextBytes)
 	require.Contains(t, err.Error(), "and 96 more")
 	require.Regexp(t, `; and \d more$`, err.Error())
 }
@@ -153,8 +153,8 @@ func FuzzDecode(f *testing.F) {
 		require.Equal(t, err, errAgain, "and the problems in the same order")
 		require.Equal(t, before, fuzzed)
 		if err != nil {
-			require.ErrorAs(t, err, new(*MetadataError))
-			require.LessOrEqual(t, len(err.Error()), MostErrorBytes)
+			require.Equal(t, response.Invalid, response.ReasonOf(err))
+			require.LessOrEqual(t, len(err.Error()), response.MaxTextBytes)
 			require.NotContains(t, err.Error(), "\n")
 			require.True(t, utf8.ValidString(err.Error()), "it is put into a message of protobuf")
 			return

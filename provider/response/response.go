@@ -120,7 +120,7 @@ func Unread(name string, err error) error {
 
 // MaxTextBytes bounds the text of an error: an event has at most 1024 bytes, and the HorizontalPodAutoscaler controller
 // or KEDA adds about 200.
-const MaxTextBytes = 512
+const MaxTextBytes = 800
 
 // Text returns an error's text for the user: one line of at most MaxTextBytes.
 func Text(err error) string {
