@@ -13,7 +13,6 @@ import (
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
@@ -22,19 +21,13 @@ import (
 // other is the label of the methods that are not ours.
 const other = "other"
 
-// methodOf is the label of a method: ours by name, all others as one.
+// methodOf is the label of a method: ours by name, all others as one. The server refuses unknown ones before.
 func methodOf(full string) string {
-	for _, method := range pb.ExternalScaler_ServiceDesc.Methods {
-		if full == "/"+pb.ExternalScaler_ServiceDesc.ServiceName+"/"+method.MethodName {
-			return method.MethodName
-		}
+	service, method := path.Split(full)
+	if service != "/"+pb.ExternalScaler_ServiceDesc.ServiceName+"/" {
+		return other
 	}
-	for _, stream := range pb.ExternalScaler_ServiceDesc.Streams {
-		if full == "/"+pb.ExternalScaler_ServiceDesc.ServiceName+"/"+stream.StreamName {
-			return stream.StreamName
-		}
-	}
-	return other
+	return method
 }
 
 type interceptors struct {
@@ -94,27 +87,3 @@ func (a asideStream) SendMsg(message any) error {
 func (a asideStream) RecvMsg(message any) error {
 	return response.Aside(func() error { return a.ServerStream.RecvMsg(message) })
 }
-
-// connections puts the time at which the connection was opened into the context.
-type connections struct{}
-
-type openedKey struct{}
-
-func openedAt(ctx context.Context) (time.Time, bool) {
-	at, known := ctx.Value(openedKey{}).(time.Time)
-	return at, known
-}
-
-// TagConn implements stats.Handler.
-func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
-	return context.WithValue(ctx, openedKey{}, time.Now())
-}
-
-// HandleConn implements stats.Handler.
-func (connections) HandleConn(context.Context, stats.ConnStats) {}
-
-// TagRPC implements stats.Handler.
-func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
-
-// HandleRPC implements stats.Handler.
-func (connections) HandleRPC(context.Context, stats.RPCStats) {}

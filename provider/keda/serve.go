@@ -63,8 +63,7 @@ type ServeConfig struct {
 	// Ready returns why health is NOT_SERVING; nil for SERVING.
 	Ready func() error
 	// MaxConnectionAge makes clients reconnect, so that they see all replicas of the scaler, 5m by default.
-	// gRPC adds or subtracts up to a tenth. Streams continue for up to a fifth of it and some seconds more, and
-	// then end without an error.
+	// gRPC adds or subtracts up to a tenth. A stream ends without an error when it is older than that, see endOf.
 	MaxConnectionAge time.Duration
 	Logger           *slog.Logger
 }
@@ -100,9 +99,8 @@ func Serve(ctx context.Context, config ServeConfig) error {
 	return group.Wait()
 }
 
-// options of the server. Connections live for MaxConnectionAge, more or less a tenth. Streams on them end when all of
-// that has passed (endOf) and the next refresh comes, before gRPC cuts them off: 1.1 + 1/60 to 1.1 + 1/60 + 1/15 of it
-// are less than 0.9 + 1/3.
+// options of the server. Clients leave a connection after MaxConnectionAge. Its last streams end within 4/3 of that
+// (endOf) and the next refresh, before gRPC cuts them off.
 func (config *ServeConfig) options() ([]grpc.ServerOption, error) {
 	age := cmp.Or(config.MaxConnectionAge, DefaultMaxConnectionAge)
 	between := &interceptors{
@@ -111,12 +109,12 @@ func (config *ServeConfig) options() ([]grpc.ServerOption, error) {
 	config.Server.connectionAge = age
 	options := []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			MaxConnectionAge: age, MaxConnectionAgeGrace: age/3 + refreshWithin, Time: pingAfter, Timeout: pingWithin,
+			MaxConnectionAge: age, MaxConnectionAgeGrace: 2*age + refreshWithin, Time: pingAfter, Timeout: pingWithin,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsEvery, PermitWithoutStream: true}),
 		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxStreamsPerConnection),
-		grpc.ConnectionTimeout(handshakeWithin), grpc.StatsHandler(connections{}),
+		grpc.ConnectionTimeout(handshakeWithin),
 		grpc.UnaryInterceptor(between.unary), grpc.StreamInterceptor(between.stream),
 	}
 	if config.TLS != nil {

@@ -233,26 +233,8 @@ func TestConnectionsAreRenewedAndStreamsComeBack(t *testing.T) {
 	}
 }
 
-func TestServeConfigIsChecked(t *testing.T) {
-	files := filesIn(t.TempDir())
-	for name, test := range map[string]struct {
-		change func(c *ServeConfig)
-		says   string
-	}{
-		"files must be there": {func(c *ServeConfig) { c.TLS = files.Read }, "no such file"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var listen net.ListenConfig
-			listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
-			require.NoError(t, err)
-			defer func() { require.NoError(t, listener.Close()) }()
-			env := newEnvironment()
-			config := ServeConfig{
-				Server: env.server(), Listener: listener, Ready: func() error { return nil },
-				Logger: env.config().Logger,
-			}
-			test.change(&config)
-			require.ErrorContains(t, Serve(t.Context(), config), test.says)
-		})
-	}
+func TestCertificateFilesMustBeThere(t *testing.T) {
+	env := newEnvironment()
+	config := ServeConfig{Server: env.server(), TLS: filesIn(t.TempDir()).Read, Logger: env.config().Logger}
+	require.ErrorContains(t, Serve(t.Context(), config), "no such file")
 }

@@ -31,7 +31,7 @@ const (
 // without an error when the server drains.
 func (s *Server) StreamIsActive(ref *pb.ScaledObjectRef, client grpc.ServerStreamingServer[pb.IsActiveResponse]) error {
 	var sent activity
-	return s.stream(client.Context(), ref, func(v view) error {
+	return s.stream(client.Context(), ref, nil, func(v view) error {
 		if v.active == sent {
 			return nil
 		}
@@ -46,16 +46,14 @@ func (s *Server) StreamIsActive(ref *pb.ScaledObjectRef, client grpc.ServerStrea
 func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
 	client grpc.ServerStreamingServer[pb.GetMetricSpecResponse],
 ) error {
-	if err := response.Aside(func() error {
-		if trigger, err := decode(ref); err == nil && !trigger.borrowsThreshold() {
+	check := func(t Trigger) error {
+		if !t.borrowsThreshold() {
 			return status.Error(codes.Unimplemented, "the spec of this trigger never changes: call GetMetricSpec")
 		}
 		return nil
-	}); err != nil {
-		return err
 	}
 	var sent Spec
-	return s.stream(client.Context(), ref, func(v view) error {
+	return s.stream(client.Context(), ref, check, func(v view) error {
 		if v.spec == sent {
 			return nil
 		}
@@ -64,20 +62,30 @@ func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
 	})
 }
 
-// stream sends the views of the trigger to one client until that disconnects, the server drains, or the connection is
-// old: it then ends without an error, after which KEDA connects again within two seconds, and after errors with growing
-// delays. Of several views during a send, only the last follows.
-func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, send func(v view) error) error {
+// stream sends the views of the trigger, unless check fails, to one client until that disconnects, the server drains,
+// or the stream is old: it then ends without an error, after which KEDA connects again within two seconds, and after
+// errors with growing delays. Of several views during a send, only the last follows.
+func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, check func(t Trigger) error,
+	send func(v view) error,
+) error {
 	var watched *watch
 	var mine *stream
-	if err := response.Aside(func() (err error) {
-		watched, mine, err = s.watch(ctx, ref)
-		return err
-	}); err != nil {
-		return err
-	}
-	defer s.watches.remove(watched, mine)
+	defer func() {
+		if mine != nil {
+			s.watches.remove(watched, mine)
+		}
+	}()
 	if err := response.Aside(func() error {
+		trigger, err := decode(ref)
+		if err == nil && check != nil {
+			err = check(trigger)
+		}
+		if err != nil {
+			return err
+		}
+		if watched, mine, err = s.watches.add(trigger, s.endOf()); err != nil {
+			return err
+		}
 		s.refresh(watched, s.now())
 		return nil
 	}); err != nil {
@@ -96,19 +104,11 @@ func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, send func(
 	return nil
 }
 
-func (s *Server) watch(ctx context.Context, ref *pb.ScaledObjectRef) (*watch, *stream, error) {
-	trigger, err := decode(ref)
-	if err != nil {
-		return nil, nil, err
-	}
-	return s.watches.add(trigger, s.endOf(ctx))
-}
-
-// endOf is when a stream ends: once its connection is older than any gets, at a random time before gRPC cuts it off.
-func (s *Server) endOf(ctx context.Context) time.Time {
-	opened, known := openedAt(ctx)
-	if age := s.connectionAge; known && age > 0 {
-		return opened.Add(age + age/10 + age/60 + rand.N(age/15))
+// endOf is when a stream that is opened now ends: at a random time at which its client has left the connection, so that
+// the next stream is on another one.
+func (s *Server) endOf() time.Time {
+	if age := s.connectionAge; age > 0 {
+		return s.now().Add(age + age/5 + rand.N(age/15))
 	}
 	return time.Time{}
 }
