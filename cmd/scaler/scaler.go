@@ -95,7 +95,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	worker.Worker = s.pulsar.Worker
 	s.server = keda.New(keda.Config{
 		Policies: s.reading.Policies, DecisionMaker: s.reading.DecisionMaker,
-		Signals:       signals{read: s.reading.Signals, places: places{own: p.PulsarAdminURL, named: named}},
+		Signals:       signals{read: s.reading.Signals, own: p.PulsarAdminURL, named: named},
 		ScaledObjects: s.reading.ScaledObjects,
 		Now:           time.Now, HoldFor: s.options.HoldFor,
 		MaxStreamsPerNamespace: s.options.MaxStreamsPerNamespace,

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/connections"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
@@ -22,8 +21,10 @@ import (
 
 // signals adapts the informers to the external scaler: neither imports the other.
 type signals struct {
-	read   *informer.Signals
-	places places
+	read *informer.Signals
+	// own is the admin URL of the flags, for triggers without a connection; empty for none.
+	own   string
+	named *connections.Connections
 }
 
 // Read implements keda.Signals.
@@ -39,37 +40,28 @@ func (s signals) Read(subject keda.Subject, now time.Time) (backlog.Reading, err
 		key := types.NamespacedName{Namespace: subject.Namespace, Name: subject.Target.Name}
 		return s.read.Read(cluster.ResourceFor(subject.Target.Kind), key, backlog.Slim, now)
 	}
-	pulsar, workerURL, err := s.places.of(subject)
+	pulsar, workerURL, err := s.cluster(subject)
 	if err != nil {
 		return backlog.Reading{}, err
 	}
-	if subject.Component != (keda.Component{}) {
-		return s.read.ReadComponent(subject.Namespace, function.Component{
-			Cluster: pulsar, WorkerURL: workerURL, Kind: subject.Component.Kind,
-			Tenant: subject.Component.Tenant, Namespace: subject.Component.Namespace, Name: subject.Component.Name,
-		}, now)
+	if component := subject.Component; component.Name != "" {
+		component.Cluster, component.WorkerURL = pulsar, workerURL
+		return s.read.ReadComponent(subject.Namespace, component, now)
 	}
 	subscription := backlog.NewSubscription(pulsar, subject.Subscription, strings.Split(subject.Topics, ",")...)
 	return s.read.ReadSubscription(subject.Namespace, subscription, now)
 }
 
-// places are the Pulsar clusters for triggers without an object.
-type places struct {
-	// own is the admin URL of the flags; empty for none.
-	own   string
-	named *connections.Connections
-}
-
-// of returns the cluster of a subject and its function worker if that runs separately, or why there is none.
-func (p places) of(subject keda.Subject) (cluster backlog.Cluster, workerURL string, err error) {
+// cluster returns the cluster of a subject and its function worker if that runs separately, or why there is none.
+func (s signals) cluster(subject keda.Subject) (cluster backlog.Cluster, workerURL string, err error) {
 	switch {
 	case subject.Connection != "":
-		return p.named.Resolve(subject.Connection, subject.Namespace)
-	case p.own == "":
+		return s.named.Resolve(subject.Connection, subject.Namespace)
+	case s.own == "":
 		return backlog.Cluster{}, "", backlog.Errorf(backlog.ErrUnsupported,
 			"the trigger has no connection, and the scaler has no Pulsar of its own: set connection, or --pulsar-admin-url of "+
 				"the scaler (value pulsar.adminURL of the chart)")
 	}
-	address, err := backlog.ParseAdminURL(p.own)
+	address, err := backlog.ParseAdminURL(s.own)
 	return backlog.Cluster{AdminURL: address}, "", err
 }

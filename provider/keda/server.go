@@ -177,7 +177,7 @@ func (s Subject) describe() string {
 	text := fmt.Sprintf("subscription %q on %s", response.Shorten(s.Subscription, mostShown),
 		response.Shorten(s.Topics, mostTopicsShown))
 	if s.Component.Name != "" {
-		text = fmt.Sprintf("%s %s/%s/%s", s.Component.Kind, s.Component.Tenant, s.Component.Namespace, s.Component.Name)
+		text = s.Component.String()
 	}
 	if s.Connection != "" {
 		text += fmt.Sprintf(" of connection %q", s.Connection)

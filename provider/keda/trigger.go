@@ -122,8 +122,8 @@ type Subject struct {
 	Policy string
 	// Target is an object that runs instances.
 	Target Target
-	// Component is a function of a function worker.
-	Component Component
+	// Component is a function of a function worker, without Cluster and WorkerURL: those are of Connection.
+	Component function.Component
 	// Topics are complete names (persistent://tenant/namespace/topic), sorted and separated by commas; Subscription is the
 	// subscription on them.
 	Topics, Subscription string
@@ -133,9 +133,3 @@ type Subject struct {
 
 // Target names an object of Kubernetes: kind Function, Sink, Source or StatefulSet.
 type Target struct{ Kind, Name string }
-
-// Component names a function of a function worker.
-type Component struct {
-	Kind                    function.Kind
-	Tenant, Namespace, Name string
-}

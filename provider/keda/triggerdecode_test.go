@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
@@ -40,7 +41,7 @@ func requireSteady(t *testing.T, trigger Trigger) {
 	subjects := 0
 	subject := trigger.Subject
 	for _, set := range []bool{
-		subject.Policy != "", subject.Target != Target{}, subject.Component != Component{},
+		subject.Policy != "", subject.Target != Target{}, subject.Component != function.Component{},
 		subject.Topics != "",
 	} {
 		if set {
@@ -76,7 +77,7 @@ func metadataOf(t Trigger) map[string]string {
 	if subject.Target != (Target{}) {
 		set(string(formTarget), subject.Target.Kind+"/"+subject.Target.Name)
 	}
-	if c := subject.Component; c != (Component{}) {
+	if c := subject.Component; c != (function.Component{}) {
 		set(string(c.Kind), c.Tenant+"/"+c.Namespace+"/"+c.Name)
 	}
 	set(keyStrategy, string(t.Strategy))

@@ -18,8 +18,8 @@ func good() map[string]struct {
 	metadata metadata
 	want     Trigger
 } {
-	component := Component{Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize"}
-	sink := Component{Kind: function.KindSink, Tenant: "media", Namespace: "images", Name: "archive.v2"}
+	component := function.Component{Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize"}
+	sink := function.Component{Kind: function.KindSink, Tenant: "media", Namespace: "images", Name: "archive.v2"}
 	orders := Subject{Topics: "persistent://public/default/orders", Subscription: "resize"}
 	return map[string]struct {
 		metadata metadata

@@ -286,7 +286,7 @@ func decodeComponent(t *Trigger, kind function.Kind, value string) error {
 		slices.ContainsFunc(parts, func(part string) bool { return len(part) > mostName }) {
 		return errFormat
 	}
-	t.Subject.Component = Component{Kind: kind, Tenant: parts[0], Namespace: parts[1], Name: parts[2]}
+	t.Subject.Component = function.Component{Kind: kind, Tenant: parts[0], Namespace: parts[1], Name: parts[2]}
 	return nil
 }
 
