@@ -14,8 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/apimachinery/pkg/types"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
@@ -32,7 +34,7 @@ type adapter struct {
 	manager ctrl.Manager
 	fence   *kube.Fence
 	pulsar  *poller.Parts
-	server  *server
+	server  *genericapiserver.GenericAPIServer
 	// reconciling fails when reconciles hang.
 	reconciling func(now time.Time) error
 	// synced turns true when every informer has completed its first list.
@@ -40,7 +42,7 @@ type adapter struct {
 }
 
 // newAdapter wires the parts: poller -> store <- controllers and provider <- server.
-func newAdapter(ctx context.Context, o *Options, registry program.Registry) (*adapter, error) {
+func newAdapter(ctx context.Context, o *Options, registry ctrlmetrics.RegistererGatherer) (*adapter, error) {
 	store, err := backlog.NewBoundedStore(o.Poller.RateWindow, o.Poller.StaleAfter, o.Poller.Bounds)
 	if err != nil {
 		return nil, err
@@ -80,7 +82,7 @@ func newAdapter(ctx context.Context, o *Options, registry program.Registry) (*ad
 		Policies: parts.Policies, Signals: parts.Signals, DecisionMaker: parts.DecisionMaker, Lister: parts.Objects,
 		Now: time.Now, Registerer: registry,
 	})
-	certificate, err := setupCertificate(o, a.manager, o.ServiceKey(lease.Namespace), a.readyChecks())
+	certificate, err := setupCertificate(o, a.manager, o.ServiceKey(lease.Namespace), a.ready)
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +111,11 @@ func (o *Options) managerOptions(lease types.NamespacedName) ctrl.Options {
 func (a *adapter) Run(ctx context.Context) error {
 	defer a.pulsar.Source.Close()
 	return program.Run(ctx, program.Parts{
-		Serve: a.server.Run,
+		Serve: a.serve,
 		Drain: func(context.Context) {},
 		Background: []func(context.Context) error{
 			a.pulsar.Poller.Run,
-			a.runManager,
+			func(ctx context.Context) error { return kube.Run(ctx, a.manager) },
 			a.fence.Watch,
 			func(ctx context.Context) error {
 				a.synced.Store(a.manager.GetCache().WaitForCacheSync(ctx))
@@ -123,21 +125,25 @@ func (a *adapter) Run(ctx context.Context) error {
 	})
 }
 
-func (a *adapter) runManager(ctx context.Context) error {
-	if err := kube.Run(ctx, a.manager); err != nil {
-		return fmt.Errorf("running the controllers: %w", err)
+// serve serves until the context ends, continues for --shutdown-delay, and returns when no request is running.
+func (a *adapter) serve(ctx context.Context) error {
+	if err := a.server.PrepareRun().RunWithContext(ctx); err != nil {
+		return fmt.Errorf("serving the metrics API: %w", err)
+	}
+	return nil
+}
+
+// ready returns why this replica cannot serve; nil if it can.
+func (a *adapter) ready() error {
+	if !a.synced.Load() {
+		return errors.New("policies and autoscalers are not listed yet")
 	}
 	return nil
 }
 
 func (a *adapter) readyChecks() []healthz.HealthChecker {
 	return []healthz.HealthChecker{
-		healthz.NamedCheck("informers-synced", func(*http.Request) error {
-			if !a.synced.Load() {
-				return errors.New("policies and autoscalers are not listed yet")
-			}
-			return nil
-		}),
+		healthz.NamedCheck("informers-synced", func(*http.Request) error { return a.ready() }),
 	}
 }
 

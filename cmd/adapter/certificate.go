@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apiserver/pkg/server/healthz"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
@@ -89,17 +88,9 @@ func (o *Options) checkCertificate() []error {
 }
 
 // setupCertificate adds the writer of certificate and APIServices. It returns nil if the certificate is in files.
-func setupCertificate(o *Options, mgr ctrl.Manager, service types.NamespacedName, checks []healthz.HealthChecker) (
+func setupCertificate(o *Options, mgr ctrl.Manager, service types.NamespacedName, ready func() error) (
 	*serving.Certificate, error,
 ) {
-	ready := func() error {
-		for _, check := range checks {
-			if err := check.Check(nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	c := o.Certificate
 	services := serving.APIServices{
 		Service: service, Port: o.ServicePort, External: o.ExternalMetrics, Insecure: c.Mode == certificateInsecure,

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -20,9 +19,6 @@ type exposition struct {
 	process  prometheus.Gatherer
 	policies func() iter.Seq[*dto.MetricFamily]
 }
-
-// compressed serves the exposition, as gzip to clients that accept it.
-func (e exposition) compressed() http.Handler { return gzhttp.GzipHandler(e) }
 
 // ServeHTTP implements http.Handler. With name[] in the query it has these families only.
 func (e exposition) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -5,7 +5,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -16,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/spf13/pflag"
@@ -55,14 +55,9 @@ type serverConfig struct {
 	Live []healthz.HealthChecker
 }
 
-// server serves the custom metrics API, probes and /metrics.
-type server struct {
-	generic *genericapiserver.GenericAPIServer
-}
-
-// newServer builds the server and opens its port. It does not use the library's RESTMapper and dynamic client: they
+// newServer builds the server of the metrics APIs, probes and /metrics, and opens its port. It does not use the library's RESTMapper and dynamic client: they
 // read all of discovery at the start and never again.
-func newServer(config serverConfig) (*server, error) {
+func newServer(config serverConfig) (*genericapiserver.GenericAPIServer, error) {
 	o := config.Options
 	o.Serving.Authentication.RemoteKubeConfigFile = cmp.Or(o.Serving.Authentication.RemoteKubeConfigFile,
 		o.Kube.Kubeconfig)
@@ -97,11 +92,11 @@ func newServer(config serverConfig) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the metrics API server: %w", err)
 	}
-	s := &server{generic: api.GenericAPIServer}
-	if err := s.addChecks(config.Ready, config.Live); err != nil {
+	s := api.GenericAPIServer
+	if err := errors.Join(s.AddReadyzChecks(config.Ready...), s.AddLivezChecks(0, config.Live...)); err != nil {
 		return nil, fmt.Errorf("adding probes: %w", err)
 	}
-	return s, s.mergeMetrics(config.Registry, config.PolicyMetrics)
+	return s, mergeMetrics(s, config.Registry, config.PolicyMetrics)
 }
 
 // served drops the definitions of what the metrics APIs do not serve. The library adds all kinds of core/v1, keeps what
@@ -117,31 +112,18 @@ func served[Ref, Definition any](all func(Ref) map[string]Definition) func(Ref) 
 	}
 }
 
-func (s *server) addChecks(ready, live []healthz.HealthChecker) error {
-	if err := s.generic.AddReadyzChecks(ready...); err != nil {
-		return err
-	}
-	return s.generic.AddLivezChecks(0, live...)
-}
-
 // mergeMetrics replaces the library's /metrics, which has only its own registry.
-func (s *server) mergeMetrics(registry prometheus.Gatherer, policies func() iter.Seq[*dto.MetricFamily]) error {
+func mergeMetrics(s *genericapiserver.GenericAPIServer, registry prometheus.Gatherer,
+	policies func() iter.Seq[*dto.MetricFamily],
+) error {
 	var registered prometheus.AlreadyRegisteredError
 	if err := cmametrics.RegisterMetrics(legacyregistry.Register); err != nil && !errors.As(err, &registered) {
 		return fmt.Errorf("registering the metrics of the metrics API: %w", err)
 	}
 	all := prometheus.Gatherers{registry, legacyregistry.DefaultGatherer, ctrlmetrics.Registry}
-	mux := s.generic.Handler.NonGoRestfulMux
+	mux := s.Handler.NonGoRestfulMux
 	mux.Unregister("/metrics")
-	mux.Handle("/metrics", exposition{all, policies}.compressed())
-	return nil
-}
-
-// Run serves until the context ends, continues for --shutdown-delay, and returns when no request is running.
-func (s *server) Run(ctx context.Context) error {
-	if err := s.generic.PrepareRun().RunWithContext(ctx); err != nil {
-		return fmt.Errorf("serving the metrics API: %w", err)
-	}
+	mux.Handle("/metrics", gzhttp.GzipHandler(exposition{all, policies}))
 	return nil
 }
 

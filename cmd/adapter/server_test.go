@@ -167,14 +167,14 @@ func startServer(t *testing.T, change ...func(*serverConfig)) *runningServer {
 	}
 	s, err := newServer(config)
 	require.NoError(t, err)
-	certificate, _ := s.generic.SecureServingInfo.Cert.CurrentCertKeyContent() // generated in memory, without files
+	certificate, _ := s.SecureServingInfo.Cert.CurrentCertKeyContent() // generated in memory, without files
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(certificate))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 	r.client = &http.Client{Transport: transport}
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(t.Context())
-	go func() { r.stopped <- s.Run(ctx) }()
+	go func() { r.stopped <- s.PrepareRun().RunWithContext(ctx) }()
 	t.Cleanup(func() {
 		r.stop()
 		transport.CloseIdleConnections()

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -37,7 +38,7 @@ type scaler struct {
 	reading  *informer.Informers
 	pulsar   *poller.Parts
 	server   *keda.Server
-	registry program.Registry
+	registry ctrlmetrics.RegistererGatherer
 	// certificate for KEDA; nil if it is in files, or without TLS.
 	certificate *serving.Certificate
 	// grpc serves KEDA, http serves metrics and probes.
@@ -47,7 +48,9 @@ type scaler struct {
 }
 
 // newScaler wires the parts: poller -> store <- controllers <- server.
-func newScaler(ctx context.Context, o *Options, logger *slog.Logger, registry program.Registry) (*scaler, error) {
+func newScaler(ctx context.Context, o *Options, logger *slog.Logger, registry ctrlmetrics.RegistererGatherer) (
+	*scaler, error,
+) {
 	s := &scaler{options: o, logger: logger, registry: registry}
 	lease, err := o.Kube.LeaseKey()
 	if err != nil {
@@ -132,7 +135,7 @@ func (s *scaler) Run(ctx context.Context) error {
 		Drain: s.drain,
 		Background: []func(context.Context) error{
 			s.pulsar.Poller.Run,
-			s.runManager,
+			func(ctx context.Context) error { return kube.Run(ctx, s.manager) },
 			func(ctx context.Context) error { return serveHTTP(ctx, s.http, handler(metrics, alive, s.ready)) },
 		},
 	})
@@ -146,13 +149,6 @@ func (s *scaler) serve(ctx context.Context) error {
 		Server: s.server, Listener: s.grpc, TLS: s.tls(), Ready: s.ready, MaxConnectionAge: s.options.MaxConnectionAge,
 		Logger: s.logger,
 	})
-}
-
-func (s *scaler) runManager(ctx context.Context) error {
-	if err := kube.Run(ctx, s.manager); err != nil {
-		return fmt.Errorf("reading Kubernetes: %w", err)
-	}
-	return nil
 }
 
 // drain reports not ready for --shutdown-delay, and serves KEDA until it has connected to other replicas.
@@ -190,19 +186,10 @@ const (
 func handler(metrics prometheus.Gatherer, alive, ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
-	mux.HandleFunc("GET /healthz", probe(alive))
-	mux.HandleFunc("GET /readyz", probe(ready))
-	return mux
-}
-
-func probe(check func() error) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		if err := check(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		_, _ = w.Write([]byte("ok\n")) // the client may be gone
+	for path, check := range map[string]func() error{"/healthz": alive, "/readyz": ready} {
+		mux.Handle("GET "+path, healthz.CheckHandler{Checker: func(*http.Request) error { return check() }})
 	}
+	return mux
 }
 
 // serveHTTP serves until the context ends. It then cuts off open requests: none of them changes anything.

@@ -253,7 +253,7 @@ func TestTheScalerIsNotReadyWhileItEnds(t *testing.T) {
 	require.Eventually(t, func() bool { return s.ready() == nil }, patience, 10*time.Millisecond)
 	s.stopping.Store(true)
 	code, body := get(t, s, "/readyz")
-	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Equal(t, http.StatusInternalServerError, code)
 	require.Contains(t, body, "about to end")
 }
 

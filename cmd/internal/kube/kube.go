@@ -133,7 +133,13 @@ func (o *Options) NewManager(ctx context.Context, lease types.NamespacedName, op
 // Source: controller-runtime 0.25, pkg/manager/runnable_group.go, and its pull request 3440.
 func Run(ctx context.Context, manager ctrl.Manager) error {
 	ended, read := make(chan error, 1), make(chan struct{})
-	go func() { ended <- manager.Start(ctx) }()
+	go func() {
+		err := manager.Start(ctx)
+		if err != nil {
+			err = fmt.Errorf("running the controllers and caches: %w", err)
+		}
+		ended <- err
+	}()
 	go func() {
 		if manager.GetCache().WaitForCacheSync(ctx) {
 			close(read)

@@ -78,12 +78,6 @@ func LimitMemory(logger *slog.Logger) {
 	logger.Info("memory is limited", "gomemlimit", limit)
 }
 
-// Registry has the metrics of a program.
-type Registry interface {
-	prometheus.Registerer
-	prometheus.Gatherer
-}
-
 // BuildInfo is a metric with the version.
 func BuildInfo() prometheus.Collector {
 	var version, revision string
