@@ -175,9 +175,10 @@ func (s *scaler) ready() error {
 	return s.reading.Ready()
 }
 
-// Bounds of the requests for metrics and probes.
+// Bounds of the requests for metrics and probes. Prometheus waits 10 s by default, and 10,000 triggers have 8 MB of
+// series.
 const (
-	requestTimeout = 5 * time.Second
+	requestTimeout = 10 * time.Second
 	maxHeaderBytes = 16 << 10
 )
 

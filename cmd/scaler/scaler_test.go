@@ -6,9 +6,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -16,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
@@ -26,6 +29,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
@@ -255,6 +259,32 @@ func TestTheScalerIsNotReadyWhileItEnds(t *testing.T) {
 	code, body := get(t, s, "/readyz")
 	require.Equal(t, http.StatusInternalServerError, code)
 	require.Contains(t, body, "about to end")
+}
+
+// TestASlowScrapeIsServed: 10,000 triggers have 8 MB of series, and a busy machine is slow.
+func TestASlowScrapeIsServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		listener, ended := bufconn.Listen(1<<10), make(chan error, 1)
+		slow := func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(9 * time.Second)
+			_, _ = w.Write(make([]byte, 8<<10)) // more than the buffer, where a deadline matters
+		}
+		go func() { ended <- serveHTTP(ctx, listener, http.HandlerFunc(slow)) }()
+		defer func() {
+			stop()
+			require.NoError(t, <-ended)
+		}()
+		dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) }
+		client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://scaler/metrics", http.NoBody)
+		require.NoError(t, err)
+		response, err := client.Do(request)
+		require.NoError(t, err)
+		content, err := io.ReadAll(response.Body)
+		require.NoError(t, errors.Join(err, response.Body.Close()))
+		require.Len(t, content, 8<<10)
+	})
 }
 
 func TestAnOccupiedPortFailsAtOnce(t *testing.T) {
