@@ -134,7 +134,9 @@ func (c checker) deployment(ctx context.Context) checked {
 func readsNoPulsar(d appsv1.Deployment) bool {
 	for _, container := range d.Spec.Template.Spec.Containers {
 		for _, arg := range container.Args {
-			if strings.HasPrefix(arg, "--pulsar-admin-url") || strings.HasPrefix(arg, "--allowed-pulsar-hosts") {
+			flag, value, assigned := strings.Cut(arg, "=") // unassigned, the value is the next argument
+			names := flag == "--pulsar-admin-url" || flag == "--allowed-pulsar-hosts"
+			if names && (value != "" || !assigned) {
 				return false
 			}
 		}

@@ -176,7 +176,7 @@ func TestCheckInstallNamesWhatIsWrong(t *testing.T) {
 			deploymentPath, adapterDeployment(1), "warning adapter: 1 of 2 replicas are available, of",
 		},
 		"no Pulsar is named": {
-			deploymentPath, adapterDeployment(2), "warning adapter: 2 of 2 replicas are available, of",
+			deploymentPath, adapterDeployment(2, "--pulsar-admin-url="), "warning adapter: 2 of 2 replicas are available, of",
 		},
 		"no server has the metrics API": {
 			apiServicesPath, apiServices(), "warning metrics API: no APIService serves custom.metrics.k8s.io, so",

@@ -98,9 +98,9 @@ RECORDED      at 2026-11-21T12:00:00Z
   mode        Auto
   backlog     1234568 messages
   arriving    412 messages/s
-  processed   unknown messages/s
+  processed   unknown
   wait        22.35 s of 30 s
-  capacity    unknown messages/s by a replica that is busy
+  capacity    unknown
   decided     0, of 0 to 20
   in the spec unknown
   running     unknown

@@ -241,13 +241,13 @@ func (r *recorded) section(at string) section {
 	listed := func(all []string) string { return cmp.Or(strings.Join(all, ", "), "nothing") }
 	s.add("mode", "%s", listed(r.Modes))
 	s.add("backlog", "%s", number(r.ReadyMessages, "messages"))
-	s.add("arriving", "%s messages/s", decimal(r.PublishedMessagesPerSecond))
-	s.add("processed", "%s messages/s", decimal(r.ProcessedMessagesPerSecond))
-	s.add("wait", "%s s of %s s", decimal(r.WaitSeconds), decimal(r.LatencyObjectiveSeconds))
-	s.add("capacity", "%s messages/s by a replica that is busy", decimal(r.MessagesPerSecondPerReplica))
-	s.add("decided", "%s, of %s to %s", decimal(r.DesiredReplicas), decimal(r.MinReplicas), decimal(r.MaxReplicas))
-	s.add("in the spec", "%s", decimal(r.SpecReplicas))
-	s.add("running", "%s", decimal(r.RunningReplicas))
+	s.add("arriving", "%s", decimal(r.PublishedMessagesPerSecond, "messages/s"))
+	s.add("processed", "%s", decimal(r.ProcessedMessagesPerSecond, "messages/s"))
+	s.add("wait", "%s of %s", decimal(r.WaitSeconds, "s"), decimal(r.LatencyObjectiveSeconds, "s"))
+	s.add("capacity", "%s", decimal(r.MessagesPerSecondPerReplica, "messages/s by a replica that is busy"))
+	s.add("decided", "%s, of %s to %s", decimal(r.DesiredReplicas, ""), decimal(r.MinReplicas, ""), decimal(r.MaxReplicas, ""))
+	s.add("in the spec", "%s", decimal(r.SpecReplicas, ""))
+	s.add("running", "%s", decimal(r.RunningReplicas, ""))
 	s.add("held by", "%s", listed(r.HeldBy))
 	s.add("limited by", "%s", listed(r.LimitedBy))
 	s.add("attention", "%s", listed(r.Attention))
@@ -276,8 +276,10 @@ func rate(perSecond *float64) string {
 }
 
 // decimal has four digits.
-func decimal(value *float64) string {
-	return known(value, func(d float64) string { return strconv.FormatFloat(d, 'g', 4, 64) })
+func decimal(value *float64, unit string) string {
+	return known(value, func(d float64) string {
+		return strings.TrimRight(strconv.FormatFloat(d, 'g', 4, 64)+" "+unit, " ")
+	})
 }
 
 type section struct {

@@ -32,6 +32,9 @@ const (
 	redrawAfter = time.Second / 2
 	// redrawAtLeast renews the ages while nothing changes.
 	redrawAtLeast = 10 * time.Second
+	// failedFor is how long a failure of the watch is shown, unless it fails again or something changes: a failed watch is
+	// tried again after up to a minute, and its success alone is not reported.
+	failedFor = 2 * time.Minute
 	// trendLength is how many waits a trend has.
 	trendLength = 8
 )
@@ -41,8 +44,9 @@ type screen struct {
 	out    io.Writer
 	table  topTable
 	trends map[client.ObjectKey]trend
-	// failed is the last failure of the watch; nil since the last change.
-	failed error
+	// failed is the last failure of the watch, at failedAt; nil since the last change.
+	failed   error
+	failedAt time.Time
 }
 
 // trend is the last measured waits of a policy.
@@ -79,7 +83,11 @@ func (s *screen) awaitChange(ctx context.Context, changed <-chan struct{}, failu
 	case <-changed:
 		s.failed = nil
 	case s.failed = <-failures:
+		s.failedAt = time.Now()
 	case <-time.After(redrawAtLeast):
+		if time.Since(s.failedAt) > failedFor {
+			s.failed = nil
+		}
 	}
 	select {
 	case <-ctx.Done():

@@ -117,6 +117,24 @@ func TestAScreenIsRedrawnOnChangesAndEndsAtOnce(t *testing.T) {
 	})
 }
 
+func TestAFailureOfTheWatchIsNotShownForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		failures, drawn, ended := make(chan error, 1), make(drawings, 100), make(chan error)
+		s := &screen{out: drawn}
+		go func() {
+			ended <- s.redraw(ctx, nil, failures, func(context.Context) ([]v1alpha1.AutoscalingPolicy, error) { return nil, nil })
+		}()
+		failures <- errors.New("refused")
+		time.Sleep(time.Minute)
+		require.Equal(t, "refused", s.failed.Error(), "the watch may be tried again later")
+		time.Sleep(2 * failedFor)
+		interrupt()
+		require.NoError(t, <-ended)
+		require.NoError(t, s.failed)
+	})
+}
+
 func TestAScreenEndsWithTheErrorOfItsOutput(t *testing.T) {
 	in, out := io.Pipe()
 	require.NoError(t, in.Close())
