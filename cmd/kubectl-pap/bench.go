@@ -49,7 +49,6 @@ type coded struct {
 	code int
 }
 
-func (c coded) ExitCode() int { return c.code }
 func (c coded) Unwrap() error { return c.error }
 
 func withCode(err error, code int) error {

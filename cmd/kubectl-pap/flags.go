@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -307,12 +308,7 @@ func (o *loadOptions) override(f history.Function) (history.Function, error) {
 	if len(o.topics) > 0 {
 		f.Topics, f.TopicsPattern = o.topics, ""
 	}
-	if o.subscription != "" {
-		f.Subscription = o.subscription
-	}
-	if o.namespace != "" {
-		f.Namespace = o.namespace
-	}
+	f.Subscription, f.Namespace = cmp.Or(o.subscription, f.Subscription), cmp.Or(o.namespace, f.Namespace)
 	if o.workload != "" {
 		kind, name, _ := strings.Cut(o.workload, "/")
 		kinds := map[string]string{"statefulset": "StatefulSet", "deployment": "Deployment"}

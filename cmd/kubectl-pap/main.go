@@ -99,9 +99,9 @@ func arguments(commandLine []string) []string {
 
 // exitCode is 1, unless the error has its own.
 func exitCode(err error) int {
-	var coded interface{ ExitCode() int }
-	if errors.As(err, &coded) {
-		return coded.ExitCode()
+	var c coded
+	if errors.As(err, &c) {
+		return c.code
 	}
 	return 1
 }

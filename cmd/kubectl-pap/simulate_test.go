@@ -116,12 +116,7 @@ func TestTheVersionIsThatOfTheBuild(t *testing.T) {
 	require.Contains(t, out, "go1.")
 }
 
-type codedError int
-
-func (e codedError) Error() string { return "it ended" }
-func (e codedError) ExitCode() int { return int(e) }
-
 func TestExitCodeIsThatOfTheError(t *testing.T) {
 	require.Equal(t, 1, exitCode(errors.New("it failed")))
-	require.Equal(t, 3, exitCode(fmt.Errorf("measuring: %w", codedError(3))))
+	require.Equal(t, 3, exitCode(fmt.Errorf("measuring: %w", withCode(errors.New("it ended"), 3))))
 }
