@@ -20,6 +20,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // newAuthority is a certificate that signs itself, in PEM and as a client shows it.
@@ -55,7 +57,7 @@ func TestAClientThatConnectsAtOnceIsKnown(t *testing.T) {
 		late.CloseClientConnections()
 		late.Close()
 	})
-	r := startServer(t, func(c *serverConfig) { c.Options.Kube.Kubeconfig = kubeconfigFor(t, late.URL) })
+	r := startServer(t, func(c *serverConfig) { c.Options.Kube.Kubeconfig = fixture.Kubeconfig(t, late.URL) })
 	transport, ok := r.client.Transport.(*http.Transport)
 	require.True(t, ok)
 	transport.TLSClientConfig.Certificates = []tls.Certificate{hpa}

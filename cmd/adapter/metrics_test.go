@@ -18,6 +18,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/series"
 )
 
@@ -83,7 +84,7 @@ pulsar_autoscaler_leader `+want+"\n"), "pulsar_autoscaler_leader"))
 
 func TestThePageHasEverySeries(t *testing.T) {
 	o, err := ParseOptions([]string{
-		"--kubeconfig=" + kubeconfigFor(t, fakeAPIServer(t).URL), "--lease-namespace=pulsar-autoscaler",
+		"--kubeconfig=" + fixture.Kubeconfig(t, fakeAPIServer(t).URL), "--lease-namespace=pulsar-autoscaler",
 		"--policy-metrics=Full", "--external-metrics",
 	}, nil)
 	require.NoError(t, err)

@@ -15,7 +15,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,6 +31,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider/fake"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // goodToken is the only token that the fake API server accepts.
@@ -105,20 +106,6 @@ func authenticationConfig(t *testing.T, clients, aggregator []byte) []byte {
 	return configMap
 }
 
-// kubeconfigFor writes a kubeconfig file with JSON as the content type.
-func kubeconfigFor(t *testing.T, url string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(file, []byte(fmt.Sprintf(`apiVersion: v1
-kind: Config
-clusters: [{name: fake, cluster: {server: %q}}]
-users: [{name: adapter, user: {token: adapter}}]
-contexts: [{name: fake, context: {cluster: fake, user: adapter}}]
-current-context: fake
-`, url)), 0o600))
-	return file
-}
-
 // runningServer is a server under test with one check of each kind.
 type runningServer struct {
 	url         string
@@ -134,7 +121,7 @@ func startServer(t *testing.T, change ...func(*serverConfig)) *runningServer {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	o := NewOptions()
-	o.Kube.Kubeconfig = kubeconfigFor(t, fakeAPIServer(t).URL)
+	o.Kube.Kubeconfig = fixture.Kubeconfig(t, fakeAPIServer(t).URL)
 	o.ShutdownDelay = 0
 	o.Serving.SecureServing.Listener = listener
 	require.NoError(t, o.Validate())

@@ -117,7 +117,7 @@ func TestAScreenIsRedrawnOnChangesAndEndsAtOnce(t *testing.T) {
 	})
 }
 
-func TestAFailureOfTheWatchIsNotShownForEver(t *testing.T) {
+func TestAnOldFailureOfTheWatchIsNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		failures, drawn, ended := make(chan error, 1), make(drawings, 100), make(chan error)

@@ -32,6 +32,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // bareAPIServer is a Kubernetes API without the scaler's kinds, and without any Lease.
@@ -70,11 +71,7 @@ func bareAPIServer(t *testing.T) string {
 		server.CloseClientConnections() // ends the watches
 		server.Close()
 	})
-	config := fmt.Sprintf("{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: %q}}], "+
-		"contexts: [{name: c, context: {cluster: c}}], current-context: c}", server.URL)
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(kubeconfig, []byte(config), 0o600))
-	return kubeconfig
+	return fixture.Kubeconfig(t, server.URL)
 }
 
 // fakePulsar has topic orders with 30 messages for subscription resize.

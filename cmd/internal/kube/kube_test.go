@@ -9,20 +9,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // TestWritesHaveNoRateLimit: client-go's own limit is 5 requests a second, and statuses carry the decisions.
 func TestWritesHaveNoRateLimit(t *testing.T) {
-	const kubeconfig = `apiVersion: v1
-kind: Config
-clusters: [{name: here, cluster: {server: "https://127.0.0.1:6443"}}]
-contexts: [{name: here, context: {cluster: here, user: me}}]
-users: [{name: me, user: {token: secret}}]
-current-context: here
-`
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(path, []byte(kubeconfig), 0o600))
-	config, err := (&Options{Kubeconfig: path}).RESTConfig()
+	config, err := (&Options{Kubeconfig: fixture.Kubeconfig(t, "https://127.0.0.1:6443")}).RESTConfig()
 	require.NoError(t, err)
 	require.Negative(t, config.QPS, "0 is client-go's default of 5 requests a second")
 }

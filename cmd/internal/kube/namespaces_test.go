@@ -6,11 +6,8 @@ package kube
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // newNamespaces serves an API server without objects. It answers requests in some namespaces with a code.
@@ -53,15 +51,7 @@ func newNamespaces(t *testing.T, codes map[string]int) (kubeconfig string) {
 		}
 	}))
 	t.Cleanup(api.Close)
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, `apiVersion: v1
-kind: Config
-clusters: [{name: here, cluster: {server: %q}}]
-contexts: [{name: here, context: {cluster: here, user: me}}]
-users: [{name: me, user: {token: secret}}]
-current-context: here
-`, api.URL), 0o600))
-	return kubeconfig
+	return fixture.Kubeconfig(t, api.URL)
 }
 
 // newChosenManager returns a manager with the options, which reads policies.
