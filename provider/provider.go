@@ -27,10 +27,9 @@ import (
 
 // Signals reads measurements from the cache.
 type Signals interface {
-	// Read returns the reading of the object's subscription, and has the details measured from now on. A request for an
-	// object that is not tracked starts to track it for a few minutes and fails with backlog.ErrNoData until the first
-	// response. A missing object is an API server's NotFound; any other error is why the signal is unknown, as a text for
-	// the user.
+	// Read returns the reading of the object's subscription, and has the details measured from now on:
+	// backlog.ErrNoData until the first response. A missing object is an API server's NotFound; any other error is why
+	// the signal is unknown, as a text for the user.
 	Read(resource schema.GroupResource, key types.NamespacedName, detail backlog.Detail, now time.Time) (backlog.Reading,
 		error,
 	)
@@ -266,9 +265,9 @@ func (c *CustomMetrics) signal(q query, name string, now time.Time) (measured, e
 	return m, nil
 }
 
-// statusError is the status for an error. Unknown is a 503: the HorizontalPodAutoscaler keeps its replicas and requests
-// again at its next sync, 15 s later. client-go repeats a 429 or 5xx only if the response has a Retry-After header,
-// which the API server sets from details.retryAfterSeconds: no status here has details.
+// statusError is the status for an error. Unknown is a 503: the HorizontalPodAutoscaler asks again at its next sync.
+// client-go repeats a 429 or 5xx at once only with a Retry-After header, which the API server sets from
+// details.retryAfterSeconds: no status here has details.
 //
 // Source: client-go rest/with_retry.go (checkWait), apiserver responsewriters/writers.go (ErrorNegotiated).
 func statusError(err error) *apierrors.StatusError {

@@ -38,13 +38,9 @@ func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	return nil
 }
 
-// quiet logs expected errors of libraries at level debug.
-//
-// The API server library reports requests that the client canceled. kube-aggregator probes the adapter with five
-// requests every 30 s and cancels all but the first to complete, which causes 15 such lines for an idle adapter. The
-// library's metrics count failed requests in any case.
-//
-// The library for events reports each one that a namespace refuses because it is being deleted.
+// quiet logs expected errors of libraries at level debug: requests that the client canceled (kube-aggregator probes the
+// adapter with five every 30 s and cancels all but the first to complete; metrics count failed requests in any case),
+// and events that a namespace refuses because it is being deleted.
 type quiet struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -67,7 +63,6 @@ func (h quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h quiet) WithGroup(name string) slog.Handler { return quiet{h.Handler.WithGroup(name)} }
 
 // isExpected matches the libraries' messages.
-//
 // Source: k8s.io/apiserver, pkg/server/filters (wrap.go, timeout.go) and pkg/endpoints/handlers/responsewriters, and
 // k8s.io/client-go, tools/events.
 func isExpected(record slog.Record) bool {

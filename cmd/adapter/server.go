@@ -55,8 +55,8 @@ type serverConfig struct {
 	Live []healthz.HealthChecker
 }
 
-// newServer builds the server of the metrics APIs, probes and /metrics, and opens its port. It does not use the library's RESTMapper and dynamic client: they
-// read all of discovery at the start and never again.
+// newServer builds the server of the metrics APIs, probes and /metrics, and opens its port. It does not use the
+// library's RESTMapper and dynamic client: they read all of discovery at the start and never again.
 func newServer(config serverConfig) (*genericapiserver.GenericAPIServer, error) {
 	o := config.Options
 	o.Serving.Authentication.RemoteKubeConfigFile = cmp.Or(o.Serving.Authentication.RemoteKubeConfigFile,
@@ -134,9 +134,8 @@ const (
 )
 
 // authoritiesListener accepts no connection until the authorities of clients are known, or authoritiesTimeout is over.
-// The API server library reads them from ConfigMap extension-apiserver-authentication while it already serves. A client
-// that connects before shows no certificate, and is system:anonymous for as long as it keeps that connection: the
-// aggregator would get 403 for every request of the HorizontalPodAutoscaler controller.
+// The library reads them while it already serves. A client that connects before shows no certificate, and is
+// system:anonymous on that connection: the aggregator would get 403 for each request of an HPA.
 type authoritiesListener struct {
 	net.Listener
 	known func() bool

@@ -113,10 +113,9 @@ func decode(ref *pb.ScaledObjectRef) (Trigger, error) {
 
 // Signals reads measurements from the cache.
 type Signals interface {
-	// Read returns the reading of the subject's subscription. A request for one that is not tracked starts to track it for
-	// a few minutes and fails with backlog.ErrNoData until the first response. A missing object is an API server's
-	// NotFound, a connection that does not exist or may not be used backlog.ErrUnsupported; any other error is why the
-	// signal is unknown, as a text for the user.
+	// Read returns the reading of the subject's subscription, and starts to track it: backlog.ErrNoData until the first
+	// response. A missing object is an API server's NotFound, a connection that may not be used backlog.ErrUnsupported;
+	// any other error is why the signal is unknown, as a text for the user.
 	Read(subject Subject, now time.Time) (backlog.Reading, error)
 }
 
@@ -188,10 +187,9 @@ func (s Subject) describe() string {
 // invalidEnds a text to which KEDA adds " defined multiple times in ScaledObject <name>".
 const invalidEnds = ". Correct the trigger: KEDA reports this as a metric"
 
-// invalidMetricSpec is the response to GetMetricSpec for invalid metadata. KEDA only logs an error of that call, and
-// shows errors of later calls only in events. But it puts the name of a metric that is defined twice into the condition
-// Ready of the ScaledObject (reason ScaledObjectCheckFailed), creates no HorizontalPodAutoscaler and does not poll
-// until the ScaledObject changes.
+// invalidMetricSpec is the response to GetMetricSpec for invalid metadata. KEDA only logs an error of that call. But it
+// puts the name of a metric that is defined twice into condition Ready of the ScaledObject (ScaledObjectCheckFailed),
+// creates no HorizontalPodAutoscaler and does not poll until the ScaledObject changes.
 //
 // Source: KEDA 2.21, controllers/keda/hpa.go, getScaledObjectMetricSpecs.
 func invalidMetricSpec(err error) *pb.GetMetricSpecResponse {

@@ -126,9 +126,9 @@ func (o *Options) NewManager(ctx context.Context, lease types.NamespacedName, op
 	return manager, nil
 }
 
-// Run runs a manager until ctx ends and all its runnables have ended. While a manager reads its caches it cannot be
-// stopped: it uses a processor until they are read, which is never if the API server refuses it. Nothing else runs by
-// then and it holds no Lease, so Run returns without it. The program must end then.
+// Run runs a manager until ctx ends and all its runnables have ended. A manager that still reads its caches
+// cannot be stopped, and never ends if the API server refuses it: Run returns without it, and the program must end. It
+// holds no Lease by then.
 //
 // Source: controller-runtime 0.25, pkg/manager/runnable_group.go, and its pull request 3440.
 func Run(ctx context.Context, manager ctrl.Manager) error {
