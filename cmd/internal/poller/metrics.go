@@ -75,12 +75,13 @@ func (f *fetches) Collect(to chan<- prometheus.Metric) {
 
 // countImplausible counts implausible answers, each of which is requested again.
 func countImplausible(registerer prometheus.Registerer) func(result string) {
-	answers := promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
-		Name: "pulsar_autoscaler_implausible_answers_total",
-		Help: "Answers about a topic that contradicted what is known, by the result of requesting them again.",
-	}, []string{"result"})
+	counters := map[string]prometheus.Counter{}
 	for _, result := range []string{poll.Resolved, poll.Unresolved, poll.Failed} {
-		answers.WithLabelValues(result)
+		counters[result] = promauto.With(registerer).NewCounter(prometheus.CounterOpts{
+			Name:        "pulsar_autoscaler_implausible_answers_total",
+			Help:        "Answers about a topic that contradicted what is known, by the result of requesting them again.",
+			ConstLabels: prometheus.Labels{"result": result},
+		})
 	}
-	return func(result string) { answers.WithLabelValues(result).Inc() }
+	return func(result string) { counters[result].Inc() }
 }
