@@ -245,7 +245,8 @@ func (r *recorded) section(at string) section {
 	s.add("processed", "%s", decimal(r.ProcessedMessagesPerSecond, "messages/s"))
 	s.add("wait", "%s of %s", decimal(r.WaitSeconds, "s"), decimal(r.LatencyObjectiveSeconds, "s"))
 	s.add("capacity", "%s", decimal(r.MessagesPerSecondPerReplica, "messages/s by a replica that is busy"))
-	s.add("decided", "%s, of %s to %s", decimal(r.DesiredReplicas, ""), decimal(r.MinReplicas, ""), decimal(r.MaxReplicas, ""))
+	s.add("decided", "%s, of %s to %s", decimal(r.DesiredReplicas, ""), decimal(r.MinReplicas, ""),
+		decimal(r.MaxReplicas, ""))
 	s.add("in the spec", "%s", decimal(r.SpecReplicas, ""))
 	s.add("running", "%s", decimal(r.RunningReplicas, ""))
 	s.add("held by", "%s", listed(r.HeldBy))
