@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,24 +18,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
-// The kinds of other projects that a run creates.
-func functions() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "compute.functionmesh.io", Version: "v1alpha1", Kind: "Function"}
-}
-
-func deployments() schema.GroupVersionKind { return appsv1.SchemeGroupVersion.WithKind("Deployment") }
-
-func scaledObjects() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
-}
+// The kinds that a run creates, and one that it needs.
+func functions() schema.GroupVersionKind     { return cluster.GVK(cluster.KindFunction) }
+func deployments() schema.GroupVersionKind   { return cluster.GVK(cluster.KindDeployment) }
+func scaledObjects() schema.GroupVersionKind { return cluster.GVK(cluster.KindScaledObject) }
+func policies() schema.GroupVersionKind      { return cluster.GVK(cluster.KindPolicy) }
 
 func podMetrics() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "metrics.k8s.io", Version: "v1beta1", Kind: "PodMetrics"}
 }
-
-func policies() schema.GroupVersionKind { return v1alpha1.GroupVersion().WithKind("AutoscalingPolicy") }
 
 // NewClient returns a client of all kinds that a run, or another command of the plugin, needs.
 func NewClient(config *rest.Config) (client.Client, error) {

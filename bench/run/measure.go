@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 )
 
@@ -191,22 +192,12 @@ func (r *runner) measure(ctx context.Context, pulsarClient pulsar.Client, s subj
 // outage stops the answers of the admin service for its time. Contenders side by side have the same outage.
 func (r *runner) outage(ctx context.Context) error {
 	outage := r.Scenario.Local.Outage
-	if !pause(ctx, outage.At.Duration) {
+	if command.Pause(ctx, outage.At.Duration) != nil {
 		return nil
 	}
 	if err := r.Break(true); err != nil {
 		return err
 	}
-	pause(ctx, outage.For.Duration)
+	_ = command.Pause(ctx, outage.For.Duration) // the end of ctx ends the outage
 	return r.Break(false)
-}
-
-// pause is false if ctx ends before its time.
-func pause(ctx context.Context, length time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(length):
-		return true
-	}
 }

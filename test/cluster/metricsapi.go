@@ -95,14 +95,11 @@ func apiServices() schema.GroupVersionResource {
 
 func apiServiceName(version schema.GroupVersion) string { return version.Version + "." + version.Group }
 
-// WaitMetricsAPI returns once the aggregator reports all versions as available: it reaches the server and accepts its
-// certificate. No versions are CustomMetrics().
-func (c *Cluster) WaitMetricsAPI(ctx context.Context, versions ...schema.GroupVersion) error {
-	if len(versions) == 0 {
-		versions = CustomMetrics()
-	}
+// WaitMetricsAPI returns once the aggregator reports CustomMetrics as available: it reaches the server and accepts its
+// certificate.
+func (c *Cluster) WaitMetricsAPI(ctx context.Context) error {
 	var errs []error
-	for _, version := range versions {
+	for _, version := range CustomMetrics() {
 		name := apiServiceName(version)
 		errs = append(errs,
 			WaitFor(ctx, "APIService "+name+" to be available", availablePoll, func(ctx context.Context) (bool, string, error) {

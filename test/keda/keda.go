@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -48,6 +50,14 @@ type KEDA struct {
 
 	stopOnce sync.Once
 	stop     context.CancelFunc
+}
+
+// Program is one of KEDA's processes.
+type Program struct {
+	cluster.Program
+
+	// MetricsURL serves its metrics in Prometheus' format.
+	MetricsURL string
 }
 
 // ports of one KEDA on 127.0.0.1.
@@ -161,6 +171,21 @@ func metricsServerFlags(c *cluster.Cluster, port ports, serving certificates) []
 }
 
 func local(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
+
+// operatorReady checks the operator's readiness, and that it listens for the metrics server.
+func operatorReady(port ports) cluster.Condition {
+	return func(ctx context.Context) (bool, string, error) {
+		is, said, err := cluster.Answers(ctx, http.DefaultClient, "http://"+local(port.health)+"/readyz")
+		if !is || err != nil {
+			return false, said, err
+		}
+		connection, err := new(net.Dialer).DialContext(ctx, "tcp", local(port.service))
+		if err != nil {
+			return false, "", err
+		}
+		return true, "", connection.Close()
+	}
+}
 
 // metricsServerReady requests a metric of a missing ScaledObject through the aggregator. That it does not exist is a
 // response of the operator.

@@ -24,10 +24,9 @@ import (
 )
 
 const (
-	functionClass = "pulsarautoscaler.PacedFunction"
-	asyncClass    = "pulsarautoscaler.PacedAsyncFunction"
-	flatClass     = "pulsarautoscaler.FlatInstance"
-	compileGrace  = 2 * time.Second
+	asyncClass   = "pulsarautoscaler.PacedAsyncFunction"
+	flatClass    = "pulsarautoscaler.FlatInstance"
+	compileGrace = 2 * time.Second
 )
 
 //go:embed java
@@ -36,7 +35,7 @@ var sources embed.FS
 // Classes in Jar for a function worker.
 const (
 	// FunctionClass takes the user configuration of PacedFunction.java.
-	FunctionClass = functionClass
+	FunctionClass = "pulsarautoscaler.PacedFunction"
 	// SinkClass discards every message.
 	SinkClass = "pulsarautoscaler.DiscardingSink"
 	// SourceClass produces no messages.
@@ -53,11 +52,6 @@ func Jar(ctx context.Context, dist distribution.Pulsar, progress io.Writer) (str
 	if err != nil {
 		return "", err
 	}
-	return compile(ctx, kit, dist, progress)
-}
-
-// compile returns the jar with our function, compiled once per source, distribution and JDK.
-func compile(ctx context.Context, kit jdk.JDK, dist distribution.Pulsar, progress io.Writer) (jar string, err error) {
 	key, texts, err := fingerprint(kit, dist)
 	if err != nil {
 		return "", err

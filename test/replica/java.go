@@ -53,7 +53,7 @@ func NewJava(ctx context.Context, config JavaConfig) (_ *Java, err error) {
 	if j.kit, err = jdk.Find(); err != nil {
 		return nil, err
 	}
-	if j.jar, err = compile(ctx, j.kit, config.Dist, config.Progress); err != nil {
+	if j.jar, err = Jar(ctx, config.Dist, config.Progress); err != nil {
 		return nil, err
 	}
 	jars, err := filepath.Glob(filepath.Join(config.Dist.Lib, "*.jar"))
@@ -83,7 +83,7 @@ func (j *Java) logging() string { return filepath.Join(j.dir, "log4j2.xml") }
 // Start starts a process, which takes about 3 s of CPU time and 200 MB until it is ready; the Replica is a *Process.
 // Errors are about in or about ports; Process.Err has those of the process.
 func (j *Java) Start(ctx context.Context, in Instance) (Replica, error) {
-	class := functionClass
+	class := FunctionClass
 	if in.AsyncRequests > 0 {
 		class = asyncClass
 	}
@@ -92,15 +92,20 @@ func (j *Java) Start(ctx context.Context, in Instance) (Replica, error) {
 	}))
 }
 
-// arguments is the command line of pods in the worker's Kubernetes runtime. java-instance.jar of the distribution
-// isolates Pulsar's classes from the function's; without that jar they share one class path.
-func (j *Java) arguments(in Instance, given arguments) []string {
-	args := append(broker.JVMFlags(j.kit),
-		"-Xms16m", "-Xmx128m", "-XX:MaxDirectMemorySize=128m", "-XX:ReservedCodeCacheSize=64m", "-Xss512k",
-		"-Djava.io.tmpdir="+j.dir, "-Dlog4j.configurationFile="+j.logging(),
+// JVMFlags are those of the broker and of a small heap, for an instance with temporary files in a directory.
+func JVMFlags(kit jdk.JDK, temporary string) []string {
+	return append(broker.JVMFlags(kit),
+		"-Xms16m", "-XX:MaxDirectMemorySize=128m", "-XX:ReservedCodeCacheSize=64m", "-Xss512k",
+		"-Djava.io.tmpdir="+temporary,
 		// By default Netty takes 2 event loops and a memory arena per core.
 		"-Dio.netty.eventLoopThreads=1", "-Dio.netty.allocator.numDirectArenas=1", "-Dio.netty.allocator.numHeapArenas=1",
 	)
+}
+
+// arguments is the command line of pods in the worker's Kubernetes runtime. java-instance.jar of the distribution
+// isolates Pulsar's classes from the function's; without that jar they share one class path.
+func (j *Java) arguments(in Instance, given arguments) []string {
+	args := append(JVMFlags(j.kit, j.dir), "-Xmx128m", "-Dlog4j.configurationFile="+j.logging())
 	args = append(args, j.config.JVMFlags...)
 	if main := j.config.Dist.InstanceJar; main != "" {
 		args = append(args, "-Dpulsar.functions.instance.classpath="+j.classPath, "-cp", main,

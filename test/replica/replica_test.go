@@ -67,7 +67,7 @@ func TestDetailsSpeakPulsarsEnums(t *testing.T) {
 		in.ServiceTime = 1500 * time.Microsecond
 		config, err := configure(in, "127.0.0.1:1", "secret")
 		require.NoError(t, err)
-		text, err := describe(in.withDefaults(), functionClass, config)
+		text, err := describe(in.withDefaults(), FunctionClass, config)
 		require.NoError(t, err)
 		var got struct {
 			UserConfig string

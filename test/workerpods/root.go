@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
 //go:embed root
@@ -70,17 +70,12 @@ func (r root) fill(dist distribution.Pulsar) error {
 
 // environment returns the variables of a pod's container. The second port serves its metrics.
 func (r root) environment(pod string, ports []int) []string {
-	flags := append(broker.JVMFlags(r.kit),
-		"-Xms16m", "-XX:MaxDirectMemorySize=128m", "-XX:ReservedCodeCacheSize=64m", "-Xss512k", "-Djava.io.tmpdir="+r.path(
-			"tmp"),
-		"-Dio.netty.eventLoopThreads=1", "-Dio.netty.allocator.numDirectArenas=1", "-Dio.netty.allocator.numHeapArenas=1",
-	)
 	return []string{
 		"POD_NAME=" + pod, "PATH=" + r.path("java") + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"INSTANCE_PORT=" + strconv.Itoa(ports[0]), "INSTANCE_METRICS_PORT=" + strconv.Itoa(ports[1]), "INSTANCE_TMP=" +
 			r.path("tmp"),
 		"INSTANCE_LOG=" + r.path("log4j2.xml"), "INSTANCE_PACKAGE=" + r.jar, "INSTANCE_JAVA=" + r.kit.Java(),
-		"INSTANCE_FLAGS=" + strings.Join(flags, " "),
+		"INSTANCE_FLAGS=" + strings.Join(replica.JVMFlags(r.kit, r.path("tmp")), " "),
 	}
 }
 
