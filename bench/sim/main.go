@@ -52,12 +52,6 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 				return err
 			}
 		}
-		if rows := s.budgetRows(); len(rows) > 0 {
-			title := s.name + ": a budget of late messages compared with none, on loads that can meet it"
-			if err := output.Table(out, title, rows); err != nil {
-				return err
-			}
-		}
 	}
 	return output.JSON(o.out, measured.written())
 }

@@ -176,14 +176,6 @@ func TestFlagsAreChecked(t *testing.T) {
 	} {
 		require.ErrorContains(t, run(t.Context(), []string{flag}, io.Discard, io.Discard), want)
 	}
-	for flag, want := range map[string]string{
-		"-capacity=0": "-capacity is 0", "-capacity=NaN": "-capacity is NaN",
-		"-min=5 -max=4": "-min is 5 and -max 4", "-partitions=0": "-partitions is 0",
-		"-subscription=Queue": `-subscription is "Queue"`, "-capacity=5": "no such file",
-	} {
-		args := append([]string{"-traces=testdata/no"}, strings.Fields(flag)...)
-		require.ErrorContains(t, run(t.Context(), args, io.Discard, io.Discard), want)
-	}
 }
 
 func TestHelpNamesTheParts(t *testing.T) {

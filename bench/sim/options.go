@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 )
 
@@ -43,21 +42,12 @@ type options struct {
 	plotted     *regexp.Regexp
 	plotHeldOut bool
 
-	traces   string
-	function function
-}
-
-// function is the Function that gets recorded loads.
-type function struct {
-	// capacity of one replica in messages per second.
-	capacity             float64
-	min, max, partitions int
-	subscription         backlog.SubscriptionType
+	traces string
 }
 
 func parseFlags(args []string, progress io.Writer) (options, error) {
 	o := options{}
-	var controller, scenario, ablate, plotted, subscription string
+	var controller, scenario, ablate, plotted string
 	flags := command.Flags("sim", progress)
 	flags.Usage = func() {
 		_, _ = io.WriteString(progress, usage)
@@ -80,17 +70,9 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.BoolVar(&o.plotHeldOut, "plot-held-out", false, "plot held-out scenarios too")
 	flags.StringVar(&o.traces, "traces", "", "`directory` of recorded loads, of which episodes of 6 h run in place of "+
 		"the scenarios, with start times and objectives of their own")
-	f := &o.function
-	flags.Float64Var(&f.capacity, "capacity", 50, "`messages` per second that one replica processes (-traces)")
-	flags.IntVar(&f.min, "min", 1, "least `replicas` (-traces)")
-	flags.IntVar(&f.max, "max", 100, "most `replicas`, and more where the load needs half of them (-traces)")
-	flags.IntVar(&f.partitions, "partitions", 1, "`partitions` of the topic (-traces)")
-	flags.StringVar(&subscription, "subscription", "Shared",
-		"`type` of the subscription: Shared, Key_Shared or Failover (-traces)")
 	if err := command.Parse(flags, args); err != nil {
 		return o, err
 	}
-	f.subscription = backlog.SubscriptionType(subscription)
 	for name, pattern := range map[string]struct {
 		text string
 		to   **regexp.Regexp
@@ -112,29 +94,6 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 func (o options) check() error {
 	if o.seeds < 1 || o.heldOut < 0 {
 		return fmt.Errorf("-seeds is %d and -held-out %d: they must be at least 1 and 0", o.seeds, o.heldOut)
-	}
-	if o.traces == "" {
-		return nil
-	}
-	if err := o.function.check(); err != nil {
-		return err
-	}
-	switch o.function.subscription {
-	case backlog.Shared, backlog.KeyShared, backlog.Failover:
-		return nil
-	default:
-		return fmt.Errorf("-subscription is %q: it must be Shared, Key_Shared or Failover", o.function.subscription)
-	}
-}
-
-func (f function) check() error {
-	switch {
-	case !(f.capacity > 0 && f.capacity <= 1e9): // so that NaN fails too
-		return fmt.Errorf("-capacity is %v: it must be above 0 and at most 1e9", f.capacity)
-	case f.min < 0 || f.max < 1 || f.min > f.max || f.max > 10_000:
-		return fmt.Errorf("-min is %d and -max %d: 0 <= min <= max and 1 <= max <= 10000 must hold", f.min, f.max)
-	case f.partitions < 1 || f.partitions > 10_000:
-		return fmt.Errorf("-partitions is %d: it must be from 1 to 10000", f.partitions)
 	}
 	return nil
 }

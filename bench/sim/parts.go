@@ -15,9 +15,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// lastPercent is the part that a policy with an objectivePercent of 99 leaves out.
-const lastPercent = "last-percent"
-
 // parts are those that can be left out.
 func parts() []baseline.Part {
 	return []baseline.Part{
@@ -26,7 +23,9 @@ func parts() []baseline.Part {
 			in.Reading.Instances.ServiceTime = backlog.Unknown(backlog.ErrNotRequested)
 		}},
 		{Name: "headroom", Hide: arrivals(func(a *policy.Arrivals) { a.Rise = 0 })},
-		{Name: lastPercent, Hide: func(in *policy.Input, _ *policy.State) { in.Spec.ObjectivePercent = new(int32(99)) }},
+		{Name: "last-percent", Hide: func(in *policy.Input, _ *policy.State) {
+			in.Spec.ObjectivePercent = new(int32(99)) // the last percent of messages may be late
+		}},
 		{Name: "surge", Hide: arrivals(func(a *policy.Arrivals) { a.Surge = policy.Surge{} })},
 		{Name: "lazy-up", Replace: func(d policy.Decision) int32 {
 			if d.Hold != nil && d.Hold.Reason == policy.HoldWithinObjective {

@@ -6,12 +6,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
-
-const expertName = "keda-expert"
 
 // traceRow is the performance of a controller on the episodes of a trace with a setting.
 type traceRow struct {
@@ -41,68 +38,13 @@ func newTraceRows(s summary, of setting) traceRows {
 	return rows
 }
 
-// column lists the values of all rows once, in their order.
-func (rows traceRows) column(pick func(traceRow) string) []string {
-	var all []string
+func (rows traceRows) table(out io.Writer, seed uint64) error {
+	table := [][]string{{"trace", "setting", "controller", "cost/oracle", "avoidable pp", "changes"}}
 	for _, r := range rows {
-		if !slices.Contains(all, pick(r)) {
-			all = append(all, pick(r))
-		}
+		table = append(table, []string{
+			r.Trace, r.Setting, r.Controller,
+			r.CostOverOracle.text("%.3f"), r.AvoidableLate.text("%.3f"), r.Changes.text("%.0f"),
+		})
 	}
-	return all
-}
-
-func (rows traceRows) find(trace, setting, controller string) (traceRow, bool) {
-	i := slices.IndexFunc(rows, func(r traceRow) bool {
-		return r.Trace == trace && r.Setting == setting && r.Controller == controller
-	})
-	if i < 0 {
-		return traceRow{}, false
-	}
-	return rows[i], true
-}
-
-func (r traceRow) cells() []string {
-	return []string{r.CostOverOracle.text("%.3f"), r.AvoidableLate.text("%.3f"), r.Changes.text("%.0f")}
-}
-
-// writeTables writes a table of each trace, and one of where the expert is better than ours.
-func (rows traceRows) writeTables(out io.Writer, seed uint64) error {
-	settings := rows.column(func(r traceRow) string { return r.Setting })
-	controllers := rows.column(func(r traceRow) string { return r.Controller })
-	for _, name := range rows.column(func(r traceRow) string { return r.Trace }) {
-		table := [][]string{{"setting", "controller", "cost/oracle", "avoidable pp", "changes"}}
-		for _, setting := range settings {
-			for _, controller := range controllers {
-				if r, ok := rows.find(name, setting, controller); ok {
-					table = append(table, append([]string{setting, controller}, r.cells()...))
-				}
-			}
-		}
-		if err := output.Table(out, fmt.Sprintf("%s, seed %d", name, seed), table); err != nil {
-			return err
-		}
-	}
-	if lost := rows.lost(); len(lost) > 1 {
-		return output.Table(out, capacityName+" is later or dearer than "+expertName, lost)
-	}
-	return nil
-}
-
-// lost are the rows in which ours is later or dearer than the expert's.
-func (rows traceRows) lost() [][]string {
-	table := [][]string{{
-		"trace", "setting", "cost/oracle", "avoidable pp", "changes", expertName + ": cost/oracle", "avoidable pp", "changes",
-	}}
-	for _, ours := range rows {
-		if ours.Controller != capacityName {
-			continue
-		}
-		expert, ok := rows.find(ours.Trace, ours.Setting, expertName)
-		cost, late := ours.CostOverOracle.minus(expert.CostOverOracle), ours.AvoidableLate.minus(expert.AvoidableLate)
-		if ok && (cost.known && cost.value > 0 || late.known && late.value > 0) {
-			table = append(table, slices.Concat([]string{ours.Trace, ours.Setting}, ours.cells(), expert.cells()))
-		}
-	}
-	return table
+	return output.Table(out, fmt.Sprintf("recorded loads, seed %d", seed), table)
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/recording"
@@ -22,10 +23,10 @@ import (
 )
 
 const (
-	// traceReplicas are what the mean of a trace needs.
-	traceReplicas = 5
-	// traceMax is the factor of what an episode needs at its peak, up to which replicas may be added.
-	traceMax = 2
+	// traceReplicas are what the mean of a trace needs, of replicas that process traceCapacity messages per second each.
+	traceReplicas, traceCapacity = 5, 50
+	// traceMax replicas may be added, and more up to peakFactor of what an episode needs at its peak.
+	traceMax, peakFactor = 100, 2
 )
 
 // setting of the Function that gets a trace.
@@ -58,7 +59,7 @@ type recordedTrace struct {
 func traceExtensions() []string { return []string{".csv", ".csv.gz"} }
 
 // readTraces reads the traces of a directory in the order of their names.
-func readTraces(dir string, capacity float64, seed uint64) ([]recordedTrace, error) {
+func readTraces(dir string, seed uint64) ([]recordedTrace, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("-traces: %w", err)
@@ -70,7 +71,7 @@ func readTraces(dir string, capacity float64, seed uint64) ([]recordedTrace, err
 			if !isTrace {
 				continue
 			}
-			one, err := readTrace(filepath.Join(dir, entry.Name()), capacity, seed)
+			one, err := readTrace(filepath.Join(dir, entry.Name()), seed)
 			if err != nil {
 				return nil, fmt.Errorf("reading trace %s: %w", entry.Name(), err)
 			}
@@ -84,7 +85,7 @@ func readTraces(dir string, capacity float64, seed uint64) ([]recordedTrace, err
 	return all, nil
 }
 
-func readTrace(path string, capacity float64, seed uint64) (recordedTrace, error) {
+func readTrace(path string, seed uint64) (recordedTrace, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return recordedTrace{}, err
@@ -100,25 +101,25 @@ func readTrace(path string, capacity float64, seed uint64) (recordedTrace, error
 	}
 	// Each trace has random numbers of its own, so that its episodes do not depend on the other files.
 	episodes, err := recorded.Episodes(rand.New(rand.NewPCG(seed, 0x7ace)))
-	return recordedTrace{factor: traceReplicas * capacity / mean, episodes: episodes}, err
+	return recordedTrace{factor: traceReplicas * traceCapacity / mean, episodes: episodes}, err
 }
 
 // scenario is an episode with a setting. It begins with as many replicas as its first rate needs.
-func (t recordedTrace) scenario(e recording.Episode, s setting, f function) suite.Scenario {
-	most := max(f.max, int(math.Ceil(traceMax*t.factor*e.Peak()/f.capacity)))
+func (t recordedTrace) scenario(e recording.Episode, s setting) suite.Scenario {
+	most := max(traceMax, int(math.Ceil(peakFactor*t.factor*e.Peak()/traceCapacity)))
 	rate := func(second float64) float64 { return t.factor * e.Rate(second) }
-	initial := math.Ceil(rate(0) / f.capacity)
+	initial := math.Ceil(rate(0) / traceCapacity)
 	return suite.Scenario{Scenario: model.Scenario{
 		Name:    fmt.Sprintf("%s.%s.%gs.%gs", t.name, e.Name, s.start.Seconds(), s.objective.Seconds()),
-		Seconds: e.Seconds, Rate: rate, Capacity: model.Constant(f.capacity), Objective: s.objective, Start: s.start,
-		Initial: int(min(float64(most), max(float64(f.min), initial))), Min: f.min, Max: most,
-		Partitions: f.partitions, Type: f.subscription,
+		Seconds: e.Seconds, Rate: rate, Capacity: model.Constant(traceCapacity), Objective: s.objective, Start: s.start,
+		Initial: int(min(float64(most), max(1, initial))), Min: 1, Max: most,
+		Partitions: 1, Type: backlog.Shared,
 	}}
 }
 
 // runTraces runs every trace with every setting, and writes the rows.
 func runTraces(ctx context.Context, o options, out io.Writer) error {
-	traces, err := readTraces(o.traces, o.function.capacity, o.seed)
+	traces, err := readTraces(o.traces, o.seed)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func runTraces(ctx context.Context, o options, out io.Writer) error {
 		for _, s := range settings() {
 			one := set{name: t.name}
 			for _, e := range t.episodes {
-				one.scenarios = append(one.scenarios, t.scenario(e, s, o.function))
+				one.scenarios = append(one.scenarios, t.scenario(e, s))
 			}
 			if one.scenarios = matching(one.scenarios, o.scenario); len(one.scenarios) == 0 {
 				continue
@@ -145,7 +146,7 @@ func runTraces(ctx context.Context, o options, out io.Writer) error {
 	if len(rows) == 0 {
 		return fmt.Errorf("-scenario %q is the name of none: all are run without it", o.scenario)
 	}
-	if err := rows.writeTables(out, o.seed); err != nil {
+	if err := rows.table(out, o.seed); err != nil {
 		return err
 	}
 	return output.JSON(o.out, rows)

@@ -73,24 +73,24 @@ func TestATraceIsScaledToItsMean(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
-	traces, err := readTraces(dir, 40, 1)
+	traces, err := readTraces(dir, 1)
 	require.NoError(t, err)
 	require.Len(t, traces, 2)
 	require.Equal(t, "packed", traces[0].name)
 	require.Equal(t, traces[1].episodes, traces[0].episodes)
 	recorded, err := recording.Read(bytes.NewReader(text))
 	require.NoError(t, err)
-	require.InDelta(t, 5*40, traces[1].factor*recorded.Mean(), 1e-9)
+	require.InDelta(t, 5*50, traces[1].factor*recorded.Mean(), 1e-9)
 
 	episode := traces[1].episodes[0]
-	f := function{capacity: 40, min: 1, max: 3, partitions: 1}
-	s := traces[1].scenario(episode, setting{time.Minute, 5 * time.Minute}, f)
+	s := traces[1].scenario(episode, setting{time.Minute, 5 * time.Minute})
 	require.Equal(t, "plain.largest-rise.60s.300s", s.Name)
 	require.Equal(t, 6*3600, s.Seconds)
 	require.InDelta(t, traces[1].factor*episode.Rate(600), s.Rate(600), 1e-9)
-	require.InDelta(t, 2*traces[1].factor*episode.Peak()/40, s.Max, 1, "there are replicas for the peak")
-	f.max = 1000
-	require.Equal(t, 1000, traces[1].scenario(episode, settings()[0], f).Max)
+	require.Equal(t, traceMax, s.Max)
+	traces[1].factor *= 10
+	s = traces[1].scenario(episode, settings()[0])
+	require.InDelta(t, 2*traces[1].factor*episode.Peak()/50, s.Max, 1, "there are replicas for the peak")
 }
 
 func TestProblemsOfTracesNameTheFile(t *testing.T) {
@@ -107,28 +107,9 @@ func TestProblemsOfTracesNameTheFile(t *testing.T) {
 		})
 	}
 	for flag, want := range map[string]string{
-		"-traces=testdata/no": "no such file", "-scenario=^$": "all are run without it", "-capacity=-1": "-capacity is -1",
+		"-traces=testdata/no": "no such file", "-scenario=^$": "all are run without it",
 	} {
 		args := []string{"-traces=" + exampleTraces, flag}
 		require.ErrorContains(t, run(t.Context(), args, io.Discard, io.Discard), want)
 	}
-}
-
-func TestRowsInWhichTheExpertIsBetterAreListed(t *testing.T) {
-	row := func(setting, controller string, cost, late float64) traceRow {
-		return traceRow{"load", setting, controller, of(cost), of(late), of(9)}
-	}
-	rows := traceRows{
-		row("better", capacityName, 1.1, 0.1), row("better", expertName, 1.2, 0.1),
-		row("later", capacityName, 1.1, 0.2), row("later", expertName, 1.2, 0.1),
-		row("dearer", capacityName, 1.2, 0), row("dearer", expertName, 1.1, 0.1),
-		row("alone", capacityName, 1.2, 0),
-	}
-	lost := rows.lost()
-	require.Len(t, lost, 3)
-	require.Equal(t, []string{"load", "later", "1.100", "0.200", "9", "1.200", "0.100", "9"}, lost[1])
-	require.Equal(t, "dearer", lost[2][1])
-	var out bytes.Buffer
-	require.NoError(t, rows.writeTables(&out, 1))
-	require.Contains(t, out.String(), "capacity is later or dearer than keda-expert")
 }
