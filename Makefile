@@ -212,8 +212,8 @@ bench-replay: ## Real runs beside simulated ones, 55 minutes and no part of benc
 	@for one in $(SCENARIOS); do \
 	  PULSAR=$(PULSAR) $(GO) run ./cmd/kubectl-pap bench run -f examples/bench/$$one.yaml --local -o json \
 	    > bench/out/replay/$$one.json || [ -s bench/out/replay/$$one.json ] || exit 1; done
-	$(GO) run ./bench/replay -scenarios '$(SCENARIOS:%=examples/bench/%.yaml)' -results bench/out/replay \
-	  -out bench/out/replay.json
+	$(GO) run ./bench/sim -replay '$(SCENARIOS:%=examples/bench/%.yaml)' -results bench/out/replay -out bench/out/replay.json
+	@jq -srf docs/replay.jq bench/out/replay.json
 
 .PHONY: bench-keda
 bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 30 minutes and no part of bench: an outage, and 300 targets

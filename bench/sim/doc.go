@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command sim compares controllers on simulated load: the named suite, held-out scenarios and loads that return, both
-// drawn from the seed on the command line, or recorded loads (-traces). It prints a table of each set, can
-// leave out parts of our algorithm (-ablate), and writes pages with charts (-plots) and its numbers as JSON (-out). -h
-// has all flags.
+// drawn from the seed on the command line, recorded loads (-traces), or the messages of runs on real parts (-replay). It
+// prints a table of each set, can leave out parts of our algorithm (-ablate), and writes pages with charts (-plots) and
+// its numbers as JSON (-out). -h has all flags.
 //
 //	main.go         the order of steps, exit code
 //	options.go      the command line
 //	run.go          runs every controller on every scenario
 //	traces.go       episodes of many traces, and tracerows.go what is written of them
+//	replay.go       real runs of kubectl pap bench run --local beside simulated ones (replaysim.go)
 //	performance.go  scores of scenarios and sets
 //	quantity.go     numbers that may be unknown, means, intervals
 //	table.go, json.go, goals.go, ablate.go, picture.go: outputs
@@ -39,6 +40,10 @@
 //
 // With -traces it is a list of {"trace", "setting", "controller", "cost_over_oracle", "avoidable_late_pp", "changes"}:
 // the geometric mean, the mean and the sum over the episodes of a trace.
+//
+// With -replay it is a list of {"name", "contender", "setting", "real", "sim", "sim_low", "sim_high"} with replica_hours,
+// late_pct, actions and max_replicas of the real run, and the mean and the extremes of 30 simulated ones with the same
+// messages. Those of a pipeline are of all its stages.
 //
 // Its numbers are about a model. Other benchmarks replay three of its scenarios on real parts, and the model's
 // constants were measured there.

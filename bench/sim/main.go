@@ -22,6 +22,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.replay != "" {
+		return replay(ctx, o)
+	}
 	if o.traces != "" {
 		return runTraces(ctx, o, out)
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -19,6 +20,7 @@ a named suite, and held-out scenarios and loads that return, drawn from -seed.
   go run ./bench/sim -controller '^capacity$' -scenario step   some of it (the oracle always runs: it is the measure)
   go run ./bench/sim -ablate all -controller '^$'              what each part of the algorithm is worth
   go run ./bench/sim -traces dir                               episodes of recorded loads, scaled to one mean
+  go run ./bench/sim -replay step.yaml -results dir -out x     what real runs measured, beside simulated ones
 
 A trace is a CSV file with the header time,rate: RFC 3339 or seconds, and messages per second. kubectl pap simulate
 --save-trace writes one of what Prometheus has, and simulates a policy on it.
@@ -42,7 +44,8 @@ type options struct {
 	plotted     *regexp.Regexp
 	plotHeldOut bool
 
-	traces string
+	traces          string
+	replay, results string
 }
 
 func parseFlags(args []string, progress io.Writer) (options, error) {
@@ -70,6 +73,10 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.BoolVar(&o.plotHeldOut, "plot-held-out", false, "plot held-out scenarios too")
 	flags.StringVar(&o.traces, "traces", "", "`directory` of recorded loads, of which episodes of 6 h run in place of "+
 		"the scenarios, with start times and objectives of their own")
+	flags.StringVar(&o.replay, "replay", "", "`files` of scenarios that were run on real parts, with spaces between them: "+
+		"their contenders are simulated 30 times, in place of all else")
+	flags.StringVar(&o.results, "results", "", "`directory` with a result of each scenario of -replay: "+
+		"kubectl pap bench run -f STEP.yaml --local -o json > DIRECTORY/STEP.json")
 	if err := command.Parse(flags, args); err != nil {
 		return o, err
 	}
@@ -94,6 +101,9 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 func (o options) check() error {
 	if o.seeds < 1 || o.heldOut < 0 {
 		return fmt.Errorf("-seeds is %d and -held-out %d: they must be at least 1 and 0", o.seeds, o.heldOut)
+	}
+	if o.replay != "" && (o.results == "" || o.out == "") {
+		return errors.New("-results or -out is empty: -replay needs the directory with the results, and where to write")
 	}
 	return nil
 }

@@ -14,7 +14,9 @@ import (
 )
 
 const (
-	// draws is the number of simulations of a contender. The load of each begins a second later than that of the last.
+	// draws is the number of simulations of a contender. The load of each begins a second later than that of the last:
+	// when polls and syncs happen influences a run as much as the policy does, and a real run does not tell it. 30 s have
+	// all phases of polls of 10 s and syncs of 15 s.
 	draws = 30
 	// none replaces 0, which the model reads as its default: replicas of bench run --local are all alike.
 	none = 1e-3
@@ -22,39 +24,38 @@ const (
 	usualStart = time.Second
 )
 
-// score of a run, real or simulated; the simulator's is the mean of its runs.
-type score struct {
+// figures of a run, real or simulated.
+type figures struct {
 	ReplicaHours float64 `json:"replica_hours"`
 	LatePct      float64 `json:"late_pct"`
 	Actions      float64 `json:"actions"`
 	MaxReplicas  float64 `json:"max_replicas"`
 }
 
-// figures are pointers to those of a score.
-func (s *score) figures() []*float64 {
-	return []*float64{&s.ReplicaHours, &s.LatePct, &s.Actions, &s.MaxReplicas}
+func (f *figures) each() []*float64 {
+	return []*float64{&f.ReplicaHours, &f.LatePct, &f.Actions, &f.MaxReplicas}
 }
 
-// scoreOf is the score of the real run.
-func scoreOf(c bench.Contender) score {
-	return score{
+// figuresOf are those of the real run.
+func figuresOf(c bench.Contender) figures {
+	return figures{
 		ReplicaHours: c.Usage.ReplicaHours, LatePct: 100 * c.Messages.LateRatio,
 		Actions: float64(c.Usage.ScaleChanges), MaxReplicas: float64(c.Usage.MostReplicas),
 	}
 }
 
 // simulate returns the mean of all simulations of a contender, and the extremes of each figure.
-func (p played) simulate(c scenario.Contender) (mean, low, high score) {
+func (p played) simulate(c scenario.Contender) (mean, low, high figures) {
 	arriving := p.arriving()
 	for draw := range draws {
 		one := p.simulateOnce(c, arriving, draw)
 		if draw == 0 {
 			low, high = one, one
 		}
-		for i, value := range one.figures() {
-			*mean.figures()[i] += *value / draws
-			*low.figures()[i] = min(*low.figures()[i], *value)
-			*high.figures()[i] = max(*high.figures()[i], *value)
+		for i, value := range one.each() {
+			*mean.each()[i] += *value / draws
+			*low.each()[i] = min(*low.each()[i], *value)
+			*high.each()[i] = max(*high.each()[i], *value)
 		}
 	}
 	return mean, low, high
@@ -71,7 +72,7 @@ func (p played) arriving() []float64 {
 
 // simulateOnce simulates a load that begins after so many seconds. These do not count. Replicas are those of all stages
 // together.
-func (p played) simulateOnce(c scenario.Contender, arriving []float64, idle int) (r score) {
+func (p played) simulateOnce(c scenario.Contender, arriving []float64, idle int) (r figures) {
 	one := p.model(c, arriving, idle)
 	replicas := make([]int32, len(arriving))
 	for stage := range p.scenario.Function.Stages {

@@ -7,37 +7,34 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	bench "github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/scenario"
 )
 
-func main() { command.Main("replay", run) }
+// replayed is a contender of a scenario, real and simulated: a row of replay.json.
+type replayed struct {
+	Name      string  `json:"name"`
+	Contender string  `json:"contender"`
+	Setting   string  `json:"setting"`
+	Real      figures `json:"real"`
+	// Sim is the mean of the simulated runs, SimLow and SimHigh the extremes of each figure.
+	Sim     figures `json:"sim"`
+	SimLow  figures `json:"sim_low"`
+	SimHigh figures `json:"sim_high"`
+}
 
-func run(ctx context.Context, args []string, out, progress io.Writer) error {
-	flags := command.Flags("replay", progress)
-	files := flags.String("scenarios", "", "files with scenarios that were run, with spaces between them")
-	results := flags.String("results", "",
-		"directory with a result of each: kubectl pap bench run -f STEP.yaml --local -o json > DIRECTORY/STEP.json")
-	path := flags.String("out", "", "file for the numbers as JSON; none when empty")
-	if err := command.Parse(flags, args); err != nil {
-		return err
-	}
-	if *files == "" || *results == "" {
-		return errors.New("-scenarios or -results is empty: name scenarios, and the directory with their results")
-	}
-	r := report{Draws: draws, Scenarios: []comparison{}}
-	for file := range strings.FieldsSeq(*files) {
-		p, err := open(file, *results)
+// replay simulates the contenders of scenarios that were run on real parts, with the same messages, and writes the rows.
+func replay(ctx context.Context, o options) error {
+	rows := []replayed{}
+	for file := range strings.FieldsSeq(o.replay) {
+		p, err := open(file, o.results)
 		if err != nil {
 			return err
 		}
@@ -45,10 +42,13 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			r.Scenarios = append(r.Scenarios, p.compare(c, p.result.Contenders[i]))
+			ran := p.result.Contenders[i]
+			row := replayed{Name: p.result.Scenario, Contender: c.Name, Setting: ran.Setting, Real: figuresOf(ran)}
+			row.Sim, row.SimLow, row.SimHigh = p.simulate(c)
+			rows = append(rows, row)
 		}
 	}
-	return errors.Join(output.JSON(*path, r), r.table(out))
+	return output.JSON(o.out, rows)
 }
 
 // played is a scenario with the result of its run.
