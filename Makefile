@@ -157,7 +157,7 @@ fixtures: ## Record again what Pulsar answers, for the decoders' tests: make fix
 	PULSAR=$(PULSAR) $(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestFixtures' ./test/e2e -record
 
 .PHONY: bench
-bench: bench-go bench-metrics bench-policies ## All benchmarks; tables on screen, the same numbers as JSON (bench-go: CSV) under bench/out
+bench: bench-go bench-metrics bench-policies ## All benchmarks; tables on screen, the same numbers as CSV (bench-policies: JSON) under bench/out
 
 .PHONY: bench-go
 bench-go: ## Go benchmarks: decoding an answer, also as KEDA does, reading the store, deciding (COUNT runs, summed up by benchstat)
@@ -168,9 +168,13 @@ bench-go: ## Go benchmarks: decoding an answer, also as KEDA does, reading the s
 	$(call tool,benchstat) -format csv bench/out/go.txt > bench/out/go.csv
 
 .PHONY: bench-metrics
-bench-metrics: ## A metric GET through the real aggregator: p50 and p99 at 1, 16 and 64 clients
+bench-metrics: ## A metric GET through the real aggregator: p50 and p99 at 1, 16 and 64 clients (COUNT runs, summed up by benchstat)
 	@mkdir -p bench/out
-	$(GO) run ./bench/metrics -out bench/out/metrics.json
+	@PULSAR=$(PULSAR) $(GO) run ./test/prepare test
+	PULSAR=$(PULSAR) $(GO) test -vet=off -timeout $(TIMEOUT) -run '^$$' -bench '^BenchmarkMetric$$' -benchtime 5000x \
+	  -count $(COUNT) ./test/e2e > bench/out/metrics.txt || { cat bench/out/metrics.txt; exit 1; }
+	$(call tool,benchstat) bench/out/metrics.txt
+	$(call tool,benchstat) -format csv bench/out/metrics.txt > bench/out/metrics.csv
 
 .PHONY: bench-policies
 bench-policies: ## 300 policies at once on a real control plane: until all have HorizontalPodAutoscalers, and until messages wake all

@@ -28,7 +28,9 @@ const (
 	hpaSync      = 2 * time.Second
 )
 
-func TestMain(m *testing.M) { shared.Main(m, theStage, theGround, thePrometheus, thePlugin) }
+func TestMain(m *testing.M) {
+	shared.Main(m, theStage, theShipped, theGround, thePrometheus, thePlugin)
+}
 
 var theStage = shared.New("a real broker and control plane", openStage, closeStage)
 

@@ -42,7 +42,7 @@ func New[T any](what string, start func(ctx context.Context) (T, error), stop fu
 }
 
 // Need returns the part, started if this test is the first that needs it. It skips the test with -short.
-func (p *Part[T]) Need(t *testing.T) T {
+func (p *Part[T]) Need(t testing.TB) T {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs " + p.what)
