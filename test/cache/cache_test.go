@@ -108,38 +108,19 @@ func TestDirNamesTheVariableWhenItCannotBeMade(t *testing.T) {
 	require.ErrorContains(t, err, "set "+Variable)
 }
 
-func TestAnnounceTellsTheTimeAndWhatIsDone(t *testing.T) {
+func TestAnnounceTellsTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		err := Announce(t.Context(), &out, "building etcd", func(_ context.Context, count *Count) error {
-			time.Sleep(11 * time.Second)
-			count.Of(3, "packages")
-			count.Add(2)
-			time.Sleep(11 * time.Second)
+		err := Announce(t.Context(), &out, "building etcd", func(context.Context) error {
+			time.Sleep(22 * time.Second)
 			return nil
 		})
 		require.NoError(t, err)
 		require.Equal(t, `building etcd
 building etcd: 10s so far
-building etcd: 2 of 3 packages, 20s so far
+building etcd: 20s so far
 building etcd: done after 22s
 `, out.String())
-	})
-}
-
-func TestAnnounceDrawsABarOnATerminal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out strings.Builder
-		terminal := &Terminal{out: &out}
-		err := Announce(t.Context(), terminal, "building etcd", func(_ context.Context, count *Count) error {
-			count.Of(4, "packages")
-			count.Add(1)
-			time.Sleep(drawEvery + time.Millisecond)
-			return nil
-		})
-		require.NoError(t, err)
-		require.Contains(t, out.String(), "[#####...............] building etcd: 1 of 4 packages, 1s so far")
-		require.True(t, strings.HasSuffix(out.String(), clearLine+"building etcd: done after 1s\n"), out.String())
 	})
 }
 

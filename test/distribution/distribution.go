@@ -138,7 +138,7 @@ func maven(ctx context.Context, progress io.Writer, what string, args ...string)
 	if err != nil {
 		return fmt.Errorf("making a directory for Maven: %w", err)
 	}
-	err = cache.Announce(ctx, progress, what, func(ctx context.Context, _ *cache.Count) error {
+	err = cache.Announce(ctx, progress, what, func(ctx context.Context) error {
 		return proc.Run(ctx, proc.Config{
 			Name: "mvn " + args[0], Path: mvn, Args: append([]string{"--batch-mode", "--quiet"}, args...),
 			Env: []string{"JAVA_HOME=" + kit.Home}, Dir: dir, Grace: mavenGrace,

@@ -27,7 +27,7 @@ func main() {
 	defer stop()
 	queues, err := queuesFor(os.Args[1:])
 	if err == nil {
-		err = run(ctx, cache.Progress(os.Stderr), queues...)
+		err = run(ctx, os.Stderr, queues...)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "prepare:", err)
@@ -81,7 +81,7 @@ func build(what string, args ...string) step {
 
 func helmTools(ctx context.Context, progress io.Writer) error {
 	return cache.Announce(ctx, progress, "building Helm and kubectl: about 4 minutes on 2 cores",
-		func(ctx context.Context, _ *cache.Count) error {
+		func(ctx context.Context) error {
 			for _, name := range helm.Tools() {
 				if _, err := helm.Tool(ctx, name); err != nil {
 					return err

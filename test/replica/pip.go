@@ -26,7 +26,7 @@ func pythonPackages(ctx context.Context, kit python.Python, progress io.Writer) 
 	key := fmt.Sprintf("python-%s-%x", kit.Tag, sha256.Sum256(list))[:len("python-")+len(kit.Tag)+9]
 	dir, err = cache.Fill(ctx, key, progress, func(ctx context.Context, dir string) error {
 		return cache.Announce(ctx, progress, "getting pulsar-client[functions] from PyPI (once)",
-			func(ctx context.Context, _ *cache.Count) error {
+			func(ctx context.Context) error {
 				return kit.Install(ctx, list, dir)
 			})
 	})
