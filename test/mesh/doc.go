@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package mesh imitates Function Mesh (github.com/streamnative/function-mesh) v0.27.2, as measured on its real
-// operator: its CustomResourceDefinitions, an Operator that turns Functions, Sinks and Sources into StatefulSets,
-// Services and HPAs, and FunctionMeshes into Functions, Sinks and Sources, with its timing and its peculiarities, and
-// Functions for it. Each pod of a Function or a Sink runs one replica of package replica (test/pods), and is ready when
-// the replica consumes.
+// operator: its CustomResourceDefinitions, an Operator that turns Functions, Sinks and Sources into StatefulSets and
+// HPAs, and FunctionMeshes into Functions, Sinks and Sources, with its timing and its peculiarities, and Functions for
+// it. It makes no Services, since pods have no address. Each pod of a Function or a Sink runs one replica of package
+// replica (test/pods), and is ready when the replica consumes.
 //
 // Layer 3, used by the tests with real parts, by bench and by the demo. It does not decide on replicas: they follow the
 // spec of the Function, as written by an HPA, a user, the product or a FunctionMesh. A FunctionMesh writes its entries

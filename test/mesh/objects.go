@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 const (
@@ -77,7 +76,7 @@ func (c component) statefulSet(owner metav1.OwnerReference) (*appsv1.StatefulSet
 	return &appsv1.StatefulSet{
 		ObjectMeta: c.meta(c.child(), owner),
 		Spec: appsv1.StatefulSetSpec{
-			Replicas: &replicas, ServiceName: c.headless(), PodManagementPolicy: appsv1.ParallelPodManagement,
+			Replicas: &replicas, ServiceName: c.child() + "-headless", PodManagementPolicy: appsv1.ParallelPodManagement,
 			Selector:       &metav1.LabelSelector{MatchLabels: c.labels()},
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
 			Template: corev1.PodTemplateSpec{
@@ -118,21 +117,6 @@ func (c component) container() (corev1.Container, error) {
 			{Name: "tcp-grpc", ContainerPort: grpcPort}, {Name: "http-metrics", ContainerPort: metricsPort},
 		},
 	}, nil
-}
-
-func (c component) headless() string { return c.child() + "-headless" }
-
-func (c component) service(owner metav1.OwnerReference) *corev1.Service {
-	return &corev1.Service{
-		ObjectMeta: c.meta(c.headless(), owner),
-		Spec: corev1.ServiceSpec{
-			ClusterIP: corev1.ClusterIPNone, Selector: c.labels(),
-			Ports: []corev1.ServicePort{
-				{Name: "tcp-grpc", Port: grpcPort, TargetPort: intstr.FromInt32(grpcPort)},
-				{Name: "http-metrics", Port: metricsPort, TargetPort: intstr.FromInt32(metricsPort)},
-			},
-		},
-	}
 }
 
 // hpa is Function Mesh's HPA; spec.maxReplicas must be set. It lacks the builtinAutoscaler rules.

@@ -11,7 +11,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// reconciler turns the components of one kind into StatefulSets, Services and HPAs.
+// reconciler turns the components of one kind into StatefulSets and HPAs.
 type reconciler struct {
 	kind   string
 	client client.Client
@@ -120,7 +119,7 @@ func (c component) wanted(owner *unstructured.Unstructured) (owned, error) {
 	if err != nil {
 		return owned{}, err
 	}
-	want := owned{statefulSet: set, service: c.service(reference)}
+	want := owned{statefulSet: set}
 	if c.spec.MaxReplicas != nil {
 		want.hpa = c.hpa(reference)
 	}
@@ -129,9 +128,6 @@ func (c component) wanted(owner *unstructured.Unstructured) (owned, error) {
 
 func (r *reconciler) gather(ctx context.Context, c component) (live owned, err error) {
 	if live.statefulSet, err = read(ctx, r.client, c.namespace, c.child(), &appsv1.StatefulSet{}); err != nil {
-		return owned{}, err
-	}
-	if live.service, err = read(ctx, r.client, c.namespace, c.headless(), &corev1.Service{}); err != nil {
 		return owned{}, err
 	}
 	live.hpa, err = read(ctx, r.client, c.namespace, c.child(), &autoscalingv2.HorizontalPodAutoscaler{})
@@ -175,9 +171,6 @@ func (r *reconciler) apply(ctx context.Context, live, want owned, due func(part 
 	var failures []error
 	if due(partStatefulSet) {
 		failures = append(failures, r.applyStatefulSet(ctx, live.statefulSet, want.statefulSet))
-	}
-	if live.service == nil {
-		failures = append(failures, r.client.Create(ctx, want.service))
 	}
 	if want.hpa != nil && due(partHPA) {
 		failures = append(failures, r.applyHPA(ctx, live.hpa, want.hpa))

@@ -19,7 +19,6 @@ import (
 // Keys, conditions and actions of a component's status.
 const (
 	partStatefulSet = "StatefulSet"
-	partService     = "Service"
 	partHPA         = "HorizontalPodAutoscaler"
 
 	actionCreate, actionUpdate, actionWait, actionNone = "Create", "Update", "Wait", "NoAction"
@@ -53,7 +52,6 @@ func report(name, action string) condition {
 // owned are the live objects of a component; nil does not exist.
 type owned struct {
 	statefulSet *appsv1.StatefulSet
-	service     *corev1.Service
 	hpa         *autoscalingv2.HorizontalPodAutoscaler
 }
 
@@ -75,10 +73,6 @@ func observe(now status, live, want owned) status {
 			}
 		}
 		next.Conditions[partStatefulSet] = report("StatefulSetReady", action)
-	}
-	next.Conditions[partService] = report("ServiceReady", actionCreate)
-	if live.service != nil {
-		next.Conditions[partService] = report("ServiceReady", actionNone)
 	}
 	if want.hpa != nil {
 		action := actionCreate

@@ -43,7 +43,6 @@ func TestObserveOfAnEmptyClusterHasNoSelector(t *testing.T) {
 	next := observe(status{}, owned{}, wanted(t, 1, 4))
 	require.Equal(t, status{Conditions: map[string]condition{
 		partStatefulSet: {"StatefulSetReady", metav1.ConditionFalse, actionCreate},
-		partService:     {"ServiceReady", metav1.ConditionFalse, actionCreate},
 		partHPA:         {"HPAReady", metav1.ConditionFalse, actionCreate},
 	}}, next)
 }
