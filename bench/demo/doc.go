@@ -6,7 +6,7 @@
 // Pulsar's own Java function instances. A load steps up and down. A table shows replicas and backlog every few seconds;
 // the result and an HTML page with charts follow at the end.
 //
-// Usage: go run ./bench/demo [-keep] [-out DIR] [-short-run]
+// Usage: go run ./bench/demo [-keep] [-out DIR], or -from result.json to draw the page of an earlier run again
 //
 // The exit code is 0 if replicas followed the load and every message was processed, 1 if they did not or a requirement
 // is missing, 2 for a wrong flag, and 130 after an interruption.

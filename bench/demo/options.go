@@ -15,7 +15,7 @@ import (
 type options struct {
 	// keep continues after the result, until Ctrl-C.
 	keep bool
-	// short is a run of about a minute.
+	// short is a run of about a minute for the tests, with less load on consumers instead of Java instances.
 	short bool
 	// out is the directory of result.json and demo.html.
 	out string
@@ -27,8 +27,6 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	var o options
 	flags := command.Flags("demo", help)
 	flags.BoolVar(&o.keep, "keep", false, "after the result leave everything running until Ctrl-C")
-	flags.BoolVar(&o.short, "short-run", false,
-		"less load for a shorter time, on consumers instead of Java instances: about a minute")
 	flags.StringVar(&o.out, "out", filepath.Join("bench", "out", "demo"),
 		"`directory` of result.json and demo.html")
 	flags.StringVar(&o.from, "from", "", "`result.json` of an earlier run: only draw its demo.html again")

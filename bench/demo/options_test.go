@@ -24,7 +24,6 @@ func TestParseOptions(t *testing.T) {
 		"everything can be kept running":  {args: []string{"-keep"}, want: options{keep: true, out: standard}},
 		"results can go elsewhere":        {args: []string{"-out", "x/y"}, want: options{out: "x/y"}},
 		"a page can be drawn again":       {args: []string{"-from", "s.json"}, want: options{out: standard, from: "s.json"}},
-		"a run can be short":              {args: []string{"-short-run"}, want: options{short: true, out: standard}},
 		"an empty directory is no place":  {args: []string{"-out="}, err: "must name a directory"},
 		"a word that is no flag is named": {args: []string{"keep"}, err: `argument "keep" is not a flag`},
 		"an unknown flag is named":        {args: []string{"-kept"}, err: "-kept"},
