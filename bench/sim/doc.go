@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command sim compares controllers on simulated load: the named suite, held-out scenarios and loads that return, both
-// drawn from the seed on the command line, recorded loads (-traces), or the messages of runs on real parts (-replay). It
-// prints a table of each set, can leave out parts of our algorithm (-ablate), and writes pages with charts (-plots) and
-// its numbers as JSON (-out). -h has all flags.
+// drawn from the seed on the command line, recorded loads (-traces), or the messages of runs on real parts (-replay).
+// It prints a table of each set, can leave out parts of our algorithm (-ablate), and writes pages with charts (-plots)
+// and its numbers as JSON (-out). -h has all flags.
 //
 //	main.go         the order of steps, exit code
 //	options.go      the command line
@@ -41,9 +41,9 @@
 // With -traces it is a list of {"trace", "setting", "controller", "cost_over_oracle", "avoidable_late_pp", "changes"}:
 // the geometric mean, the mean and the sum over the episodes of a trace.
 //
-// With -replay it is a list of {"name", "contender", "setting", "real", "sim", "sim_low", "sim_high"} with replica_hours,
-// late_pct, actions and max_replicas of the real run, and the mean and the extremes of 30 simulated ones with the same
-// messages. Those of a pipeline are of all its stages.
+// With -replay it is a list of {"name", "contender", "setting", "real", "sim", "sim_low", "sim_high"} with
+// replica_hours, late_pct, actions and max_replicas of the real run, and the mean and the extremes of 30 simulated ones
+// with the same messages. Those of a pipeline are of all its stages.
 //
 // Its numbers are about a model. Other benchmarks replay three of its scenarios on real parts, and the model's
 // constants were measured there.

@@ -73,7 +73,7 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.BoolVar(&o.plotHeldOut, "plot-held-out", false, "plot held-out scenarios too")
 	flags.StringVar(&o.traces, "traces", "", "`directory` of recorded loads, of which episodes of 6 h run in place of "+
 		"the scenarios, with start times and objectives of their own")
-	flags.StringVar(&o.replay, "replay", "", "`files` of scenarios that were run on real parts, with spaces between them: "+
+	flags.StringVar(&o.replay, "replay", "", "`files` of scenarios that ran on real parts, with spaces between them: "+
 		"their contenders are simulated 30 times, in place of all else")
 	flags.StringVar(&o.results, "results", "", "`directory` with a result of each scenario of -replay: "+
 		"kubectl pap bench run -f STEP.yaml --local -o json > DIRECTORY/STEP.json")

@@ -30,7 +30,7 @@ type replayed struct {
 	SimHigh figures `json:"sim_high"`
 }
 
-// replay simulates the contenders of scenarios that were run on real parts, with the same messages, and writes the rows.
+// replay simulates the contenders of scenarios that ran on real parts, with the same messages, and writes the rows.
 func replay(ctx context.Context, o options) error {
 	rows := []replayed{}
 	for file := range strings.FieldsSeq(o.replay) {
