@@ -60,7 +60,8 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	var refused *plan.Violation
 	switch {
 	case actions.Autoscaler != nil:
-		result.Autoscaler, refused, result.ApplyFailed = a.applyAutoscaler(ctx, actions.Autoscaler, o.Autoscalers)
+		result.Autoscaler, refused, result.ApplyFailed = a.applyAutoscaler(ctx, actions.Autoscaler, o.Autoscaler,
+			actions.Reapply)
 	case actions.ScaledObject != nil:
 		result.ScaledObject, refused, result.ApplyFailed = a.applyScaledObject(ctx, actions.ScaledObject, o)
 	}
@@ -77,13 +78,13 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	return result
 }
 
-// applyAutoscaler applies the wanted autoscaler if the live one differs, and returns the live one or why the API server
-// refuses.
-func (a applier) applyAutoscaler(ctx context.Context, wanted *autoscalingv2.HorizontalPodAutoscaler,
-	known plan.Autoscalers,
+// applyAutoscaler applies the wanted autoscaler if the live one differs or the apply is forced, and returns the live
+// one or why the API server refuses.
+func (a applier) applyAutoscaler(ctx context.Context,
+	wanted, live *autoscalingv2.HorizontalPodAutoscaler, force bool,
 ) (*autoscalingv2.HorizontalPodAutoscaler, *plan.Violation, error) {
-	name, live := wanted.Name, known.Autoscaler
-	if plan.AutoscalerIsCurrent(live, wanted, known.Capabilities.KeepsTolerance) {
+	name, current := wanted.Name, plan.AutoscalerIsCurrent(live, wanted)
+	if current && !force {
 		return live, nil, nil
 	}
 	answer, err := cluster.Apply(ctx, a.client, wanted)
@@ -94,7 +95,9 @@ func (a applier) applyAutoscaler(ctx context.Context, wanted *autoscalingv2.Hori
 	case err != nil:
 		return live, nil, fmt.Errorf("applying %s %s: %w", cluster.KindAutoscaler, name, err)
 	}
-	log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", name)
+	if !current {
+		log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", name)
+	}
 	var applied autoscalingv2.HorizontalPodAutoscaler
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, &applied); err != nil {
 		return live, nil, fmt.Errorf("decoding %s %s: %w", cluster.KindAutoscaler, name, err)

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,9 +24,12 @@ func TestToleranceIsAppliedAgainOnceKubernetesWasUpgraded(t *testing.T) {
 	require.Equal(t, "True/ToleranceUnsupported", status)
 	require.NotContains(t, env.reconcile(), "apply", "the server drops it again")
 
-	env.capabilities.KeepsTolerance = true
+	env.after(time.Hour)
+	env.answer(700, 10_000)
 	require.Contains(t, env.reconcile(), "apply")
 	status, _ = env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/Applied", status)
+	env.after(time.Hour)
+	env.answer(700, 10_000)
 	require.NotContains(t, env.reconcile(), "apply")
 }

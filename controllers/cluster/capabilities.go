@@ -131,7 +131,7 @@ func (c *Capabilities) Now() plan.Capabilities {
 func (k known) capabilities() plan.Capabilities {
 	return plan.Capabilities{
 		MetricsAPIHolder: k.custom.holder, NoMetricsAPI: k.custom.absent,
-		KeepsTolerance: k.tolerance != nil && *k.tolerance, KEDA: k.keda != nil && *k.keda,
+		KEDA: k.keda != nil && *k.keda,
 	}
 }
 

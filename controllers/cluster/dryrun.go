@@ -17,7 +17,7 @@ import (
 
 const dryRunTimeout = 5 * time.Second
 
-// creator is a client that creates objects.
+// creator creates objects. It must not wait until the cache has them: a dry run creates none.
 type creator interface {
 	Create(ctx context.Context, object client.Object, options ...client.CreateOption) error
 }

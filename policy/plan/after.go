@@ -24,6 +24,9 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 	case (actions.Autoscaler != nil || actions.ScaledObject != nil) && result.ApplyFailed == nil:
 		h.refusal = nil
 	}
+	if actions.Autoscaler != nil {
+		h.lackingSince = h.toleranceLackedSince(o, actions)
+	}
 	h.handover = h.handoverAfter(o, actions, result)
 	if result.Restored {
 		h.restoredAt = o.Now
@@ -58,6 +61,17 @@ func (h History) handoverAfter(o Observed, actions Actions, result Result) *fail
 		wait = min(2*h.handover.wait, lastRetry)
 	}
 	return &failure{*result.Violation, step, o.Policy.Generation, o.Now, wait}
+}
+
+func (h History) toleranceLackedSince(o Observed, actions Actions) time.Time {
+	switch since := h.lackingSince; {
+	case o.Autoscaler == nil || ToleranceHonoured(o.Autoscaler):
+		return time.Time{}
+	case since.IsZero() || actions.Reapply:
+		return o.Now
+	default:
+		return since
+	}
 }
 
 // after the actions.

@@ -95,13 +95,14 @@ func followingRules(disabled bool) autoscalingv2.HPAScalingRules {
 	}
 }
 
-// AutoscalerIsCurrent reports whether applying would change nothing: a server that keeps no tolerance drops it again.
-func AutoscalerIsCurrent(live, wanted *autoscalingv2.HorizontalPodAutoscaler, keepsTolerance bool) bool {
+// AutoscalerIsCurrent reports whether applying would change nothing. A server before 1.35 drops the tolerance: another
+// apply fixes that only after an upgrade.
+func AutoscalerIsCurrent(live, wanted *autoscalingv2.HorizontalPodAutoscaler) bool {
 	if live == nil || !HasAll(live.Labels, wanted.Labels) {
 		return false
 	}
 	want := wanted.Spec
-	if !keepsTolerance && !ToleranceHonoured(live) {
+	if !ToleranceHonoured(live) {
 		up, down := *want.Behavior.ScaleUp, *want.Behavior.ScaleDown
 		up.Tolerance, down.Tolerance = nil, nil
 		want.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &up, ScaleDown: &down}

@@ -12,9 +12,6 @@ type Capabilities struct {
 	MetricsAPIHolder string
 	// NoMetricsAPI is true if no APIService serves it.
 	NoMetricsAPI bool
-	// KeepsTolerance is true if a dry run showed that the API server keeps the tolerance of a HorizontalPodAutoscaler, as
-	// since Kubernetes 1.35; false while that is unknown.
-	KeepsTolerance bool
 	// KEDA is true if its kinds are installed.
 	KEDA bool
 	// Scaler is how KEDA reaches the external scaler; zero if the adapter's flags do not set it.

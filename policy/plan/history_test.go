@@ -93,3 +93,18 @@ func TestAFailedTakeOverIsTriedAgainAfterLongerPauses(t *testing.T) {
 	}
 	require.Equal(t, []int{0, 2, 6, 14, 30, 62, 122, 182}, attempts)
 }
+
+func TestAnAutoscalerWithoutToleranceIsAppliedAgainEachHour(t *testing.T) {
+	o := outcome(t, 3)
+	o.Autoscaler.Spec.Behavior.ScaleUp.Tolerance = nil
+	var times []time.Duration
+	for at := time.Duration(0); at <= 150*time.Minute; at += 30 * time.Minute {
+		o.Now = noon().Add(at)
+		actions := plan.New(o, &policy.Decision{Replicas: 3})
+		if actions.Reapply {
+			times = append(times, at)
+		}
+		o.History = o.History.After(o, actions, plan.Unwritten(o, actions))
+	}
+	require.Equal(t, []time.Duration{time.Hour, 2 * time.Hour}, times)
+}

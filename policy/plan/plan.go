@@ -25,6 +25,8 @@ type Actions struct {
 	RemoveScaledObject bool
 	// Replicas to write to the target.
 	Replicas *int32
+	// Reapply applies Autoscaler although it is up to date.
+	Reapply bool
 	// Suspend is the conflicting autoscaler to suspend, as the only write.
 	Suspend *Suspension
 	// Restore is what to restore, as the only write.
@@ -132,7 +134,7 @@ func withoutRefused(o Observed, actions Actions) Actions {
 	if !actions.MayScale(o, false) {
 		actions.Replicas, actions.StatusFirst = nil, false
 	}
-	actions.Autoscaler, actions.ScaledObject, actions.Violation = nil, nil, refused
+	actions.Autoscaler, actions.Reapply, actions.ScaledObject, actions.Violation = nil, false, nil, refused
 	return actions
 }
 
@@ -198,6 +200,7 @@ func planWrites(o Observed, decision *policy.Decision) Actions {
 	case !errors.Is(o.Unknown, backlog.ErrNoData) || o.Policy.Status.DesiredReplicas != nil:
 		// Without a decision it waits for the first answer from Pulsar: an autoscaler without a metric only reports errors.
 		actions.Autoscaler = HorizontalPodAutoscaler(p, o.Target)
+		actions.Reapply = o.History.toleranceDue(o.Autoscaler, o.Now)
 	}
 	actions.Replicas = replicasBesideAutoscaler(current, decided, off)
 	actions.StatusFirst = actions.Replicas != nil && current == 0

@@ -228,9 +228,9 @@ func TestTheMinimumOfTheAutoscaler(t *testing.T) {
 			require.Equal(t, "compute.functionmesh.io/v1alpha1", live.Spec.ScaleTargetRef.APIVersion)
 			require.Equal(t, "Function", live.Spec.ScaleTargetRef.Kind)
 			require.Equal(t, "resize", live.Spec.ScaleTargetRef.Name)
-			require.True(t, plan.AutoscalerIsCurrent(live, wanted, true), "an equal object is not applied again")
+			require.True(t, plan.AutoscalerIsCurrent(live, wanted), "an equal object is not applied again")
 			live.Spec.MinReplicas = new(int32)
-			require.False(t, plan.AutoscalerIsCurrent(live, wanted, true))
+			require.False(t, plan.AutoscalerIsCurrent(live, wanted))
 		})
 	}
 }
