@@ -98,6 +98,13 @@ func (m Measurement) plus(other Measurement) Measurement {
 	return sum
 }
 
+// larger returns the larger of two measurements, as plus does.
+func (m Measurement) larger(other Measurement) Measurement {
+	sum := m.plus(other)
+	sum.value = max(m.value, other.value)
+	return sum
+}
+
 // withoutRates is the reading before any rate was measured.
 func (r Reading) withoutRates() Reading {
 	for _, m := range []*Measurement{&r.PublishRate, &r.LatestPublishRate, &r.DeliveryRate, &r.ProcessRate} {

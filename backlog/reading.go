@@ -173,7 +173,7 @@ func (r Reading) oldest(other Reading) (age Measurement, at time.Time) {
 	two, unknown := second.OldestAge.Value()
 	switch apart := second.OldestAt.Sub(first.OldestAt).Seconds(); {
 	case err != nil, unknown != nil:
-		return first.OldestAge.plus(second.OldestAge), first.OldestAt
+		return first.OldestAge.larger(second.OldestAge), first.OldestAt
 	case two > 0 && (one == 0 || two-one > apart):
 		return second.OldestAge, second.OldestAt
 	default:

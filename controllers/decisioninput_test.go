@@ -198,13 +198,17 @@ func TestADecisionUsesKnownPodHealth(t *testing.T) {
 		pods Health
 		want *policy.Pods
 	}{
-		"of those that have troubles":            {pods: knownPods{workload: resize, pods: troubled}, want: &troubled},
-		"of those that have none":                {pods: knownPods{workload: resize}, want: &policy.Pods{}},
-		"not while they are read":                {pods: knownPods{fails: backlog.ErrNoData}},
-		"not if they are forbidden":              {pods: knownPods{fails: backlog.ErrForbidden}},
-		"not if pods are ignored":                {},
-		"not of the pods of another workload":    {pods: knownPods{workload: backlog.Object{Kind: "Sink", Namespace: "media", Name: "resize"}}},
-		"not of the pods of another's namespace": {pods: knownPods{workload: backlog.Object{Kind: "Function", Namespace: "shop", Name: "resize"}}},
+		"of those that have troubles": {pods: knownPods{workload: resize, pods: troubled}, want: &troubled},
+		"of those that have none":     {pods: knownPods{workload: resize}, want: &policy.Pods{}},
+		"not while they are read":     {pods: knownPods{fails: backlog.ErrNoData}},
+		"not if they are forbidden":   {pods: knownPods{fails: backlog.ErrForbidden}},
+		"not if pods are ignored":     {},
+		"not of the pods of another workload": {
+			pods: knownPods{workload: backlog.Object{Kind: "Sink", Namespace: "media", Name: "resize"}},
+		},
+		"not of the pods of another's namespace": {
+			pods: knownPods{workload: backlog.Object{Kind: "Function", Namespace: "shop", Name: "resize"}},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

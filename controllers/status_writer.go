@@ -99,7 +99,7 @@ func (w *statusWriter) patch(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	after v1alpha1.AutoscalingPolicyStatus,
 ) (*v1alpha1.AutoscalingPolicy, error) {
 	written := p.DeepCopy()
-	written.Status = after
+	after.DeepCopyInto(&written.Status) // the answer is decoded into it, and after shares numbers with the cache
 	w.writing.Add(1)
 	defer w.writing.Add(-1)
 	if err := w.client.Status().Patch(ctx, written, client.MergeFrom(p)); err != nil {

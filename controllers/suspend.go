@@ -100,7 +100,7 @@ func (s suspender) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPoli
 	taken *v1alpha1.TakenOver,
 ) error {
 	before := p.DeepCopy()
-	p.Status.TakenOver = taken
+	p.Status.TakenOver = taken.DeepCopy() // the answer is decoded into it, and taken shares numbers with the cache
 	if err := s.client.Status().Patch(ctx, p,
 		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		p.Status.TakenOver = before.Status.TakenOver

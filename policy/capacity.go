@@ -140,8 +140,8 @@ func newLoad(in Input, state State, ready float64) load {
 
 // fewest is the least number of the current replicas, from low on, that would remain.
 func (l load) fewest(in Input, low int32) int32 {
-	above := sort.Search(int(max(0, in.CurrentReplicas-low)), func(i int) bool { return l.remain(in, low+int32(i)) })
-	return low + int32(above)
+	fewer := int(max(0, in.CurrentReplicas-low))
+	return low + int32(sort.Search(fewer, func(i int) bool { return l.remain(in, low+int32(i)) })) //nolint:gosec // fewer
 }
 
 // remain reports whether so many of the current replicas would remain: a scale-down to them needs no scale-up.

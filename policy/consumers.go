@@ -53,8 +53,7 @@ func (in Input) withoutSurplus() Input {
 	return in
 }
 
-// SurplusConsumers is the number of consumers that are not the target's; 0 if that is unknown. Those of terminating pods
-// disconnect after a grace period, and those of a lost node after a keep-alive of the broker.
+// SurplusConsumers is the number of consumers that are not the target's; 0 if that is unknown.
 func (in Input) SurplusConsumers() int32 {
 	if in.Unknown != nil {
 		return 0

@@ -36,7 +36,7 @@ func Decide(in Input, before State) (Decision, State) {
 	needed := ReplicasAt{in.Now, max(manual, winner.needed)}
 	after.Recommendations = slide(before.Recommendations, needed, longestWindow, 1)
 	target, tried := stabilize(in, after, winner, kept, in.Reading.At.After(before.ReadAt))
-	zero, wakes := tried.equation, target > 0
+	aboutZero, awake := tried.equation, target > 0
 	after.Raises, target, tried = before.Raises.limit(in, current, kept, target, tried)
 	tried.held = in.explainManualRaise(tried.held, target)
 	tried = tried.with(in, after, winner, target != kept)
@@ -61,8 +61,8 @@ func Decide(in Input, before State) (Decision, State) {
 	}
 	after.Budget = before.Budget.learn(in, before, after)
 	decision.Late = after.Budget.late()
-	if zero != "" && in.Frozen == nil && wakes == (decision.Replicas > 0) {
-		decision.Strategy, decision.Equation, decision.Terms = "", zero, Terms{}
+	if aboutZero != "" && in.Frozen == nil && awake == (decision.Replicas > 0) { // neither behavior nor a bound changed it
+		decision.Strategy, decision.Equation, decision.Terms = "", aboutZero, Terms{}
 	}
 	return decision, after
 }

@@ -22,7 +22,7 @@ const (
 
 // wakes reports whether the first message is to wake replicas.
 func (z Zero) wakes(in Input) bool {
-	return in.CurrentReplicas == 0 && in.minReplicas() == 0 && in.Frozen == nil && !in.Now.Before(z.Since.Add(z.Backoff)) &&
+	return in.CurrentReplicas == 0 && in.minReplicas() == 0 && in.Frozen == nil && !in.Now.Before(z.pausedUntil()) &&
 		!ScaleUpDisabled(in.Spec)
 }
 

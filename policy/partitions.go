@@ -26,29 +26,37 @@ type shares struct {
 // the number with the least load on the busiest replica. A partition beyond the limit counts as the limit, so that its
 // backlog does not change the number that the other partitions need.
 func (s shares) replicas(of []float64, limit float64, bound int32) int32 {
-	most, loads := 1, make([]float64, len(of))
+	most, loads, total := 1, make([]float64, len(of)), 0.0
 	for i, load := range of {
 		most, loads[i] = max(most, s.indices[i]+1), min(limit, load)
+		total += loads[i]
 	}
 	most = max(1, min(most, int(bound)))
 	sums := make([]float64, most)
-	best, least := 1, math.Inf(1)
-	for n := 1; n <= most && least > limit; n++ {
-		if top := s.busiest(loads, sums[:n]); top <= limit || top < least*(1-epsilon) {
+	for n := max(1, int(math.Ceil(total/limit-epsilon))); n <= most; n++ { // fewer cannot process the total
+		if s.busiest(loads, sums[:n], limit) <= limit {
+			return int32(n) //nolint:gosec // at most bound
+		}
+	}
+	best, least := 1, 0.0
+	for n := 1; n <= most; n++ {
+		if top := s.busiest(loads, sums[:n], math.Inf(1)); n == 1 || top < least*(1-epsilon) {
 			best, least = n, top
 		}
 	}
-	return int32(best) //nolint:gosec // at most bound
+	return int32(best)
 }
 
-// busiest is the load of the busiest replica of len(sums).
-func (s shares) busiest(loads, sums []float64) float64 {
+// busiest is the load of the busiest replica of len(sums), or the first load above enough.
+func (s shares) busiest(loads, sums []float64, enough float64) float64 {
 	clear(sums)
 	top := 0.0
 	for j, index := range s.indices {
 		i := index % len(sums)
 		sums[i] += loads[j]
-		top = max(top, sums[i])
+		if top = max(top, sums[i]); top > enough {
+			return top
+		}
 	}
 	return top
 }
@@ -171,7 +179,7 @@ func (l load) failover(in Input) (recommendation, bool) {
 	}
 	if n := int(in.CurrentReplicas * in.perReplica()); n > 0 {
 		sums, full := make([]float64, n), nearlyFull*one
-		a.overloaded = s.busiest(s.rates, sums) > full || s.busiest(s.loads, sums) > one
+		a.overloaded = s.busiest(s.rates, sums, full) > full || s.busiest(s.loads, sums, one) > one
 	}
 	return a, true
 }

@@ -92,6 +92,9 @@ func (z Zero) atZero(in Input) Zero {
 	return z
 }
 
+// pausedUntil is the end of the pause; in the past for none. The bound is for a checkpoint from elsewhere.
+func (z Zero) pausedUntil() time.Time { return z.Since.Add(min(z.Backoff, longestBackoff)) }
+
 // empty reports whether a fresh, complete and exact count shows nothing left to process: nothing delayed, and nothing
 // held by a replica that may hang.
 func empty(in Input, floor Floor) bool {
@@ -133,9 +136,9 @@ func (z Zero) wake(in Input, state State) (int32, trial) {
 	ready, err := in.Reading.Ready.LowerBound()
 	unknown, backoff := unknownBy(err), Hold{Reason: HoldWakeBackoff}
 	work := max(ready, in.Reading.Unconfirmed) - state.Floor.Messages
-	until := z.Since.Add(z.Backoff)
-	if work < 1 {
-		until = z.Since.Add(max(retryAfter, z.Backoff))
+	until := z.pausedUntil()
+	if again := z.Since.Add(retryAfter); work < 1 && again.After(until) {
+		until = again
 	}
 	switch {
 	case err != nil:
@@ -149,7 +152,7 @@ func (z Zero) wake(in Input, state State) (int32, trial) {
 	}
 	tried := trial{}.try(unknown, backoff)
 	switch {
-	case tried.held != nil && ready < 1 && in.Reading.Coverage.Complete():
+	case tried.held != nil && err == nil && ready < 1 && in.Reading.Coverage.Complete():
 		tried.equation = noBacklog
 		return 0, tried
 	case tried.held != nil:

@@ -103,6 +103,10 @@ func decodeGoInstance(command []string) (details, error) {
 	if err := json.Unmarshal([]byte(text), &instance); err != nil {
 		return details{}, fmt.Errorf("reading %s: %w", argumentInstance, err)
 	}
+	if instance.Details == "" {
+		return details{}, fmt.Errorf("%s has no functionDetails: restart the function with a worker of Pulsar 4.0 or later",
+			argumentInstance)
+	}
 	var d details
 	if err := json.Unmarshal([]byte(instance.Details), &d); err != nil {
 		return details{}, fmt.Errorf("reading functionDetails of %s: %w", argumentInstance, err)

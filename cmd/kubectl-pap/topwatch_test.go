@@ -123,7 +123,8 @@ func TestAnOldFailureOfTheWatchIsNotShown(t *testing.T) {
 		failures, drawn, ended := make(chan error, 1), make(drawings, 100), make(chan error)
 		s := &screen{out: drawn}
 		go func() {
-			ended <- s.redraw(ctx, nil, failures, func(context.Context) ([]v1alpha1.AutoscalingPolicy, error) { return nil, nil })
+			none := func(context.Context) ([]v1alpha1.AutoscalingPolicy, error) { return nil, nil }
+			ended <- s.redraw(ctx, nil, failures, none)
 		}()
 		failures <- errors.New("refused")
 		time.Sleep(time.Minute)

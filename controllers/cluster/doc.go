@@ -5,12 +5,13 @@
 // of the metrics APIs, and the fields of a HorizontalPodAutoscaler that the API server keeps.
 //
 // Layer 2, an edge: it imports api/v1alpha1, policy and policy/plan, no other package under controllers, and talks to
-// the Kubernetes API. It writes nothing: a dry run leaves no object behind.
+// the Kubernetes API. Of itself it writes nothing: a dry run leaves no object behind, and Apply is for its callers.
 //
 //	kinds.go         the names and versions of all kinds
 //	discovery.go     adds the objects of a kind to the cache as soon as the kind exists
 //	published.go     notices that a kind was uninstalled
 //	capabilities.go  watches the APIServices and repeats the dry run
+//	apply.go         applies an object on the server
 //
 // Every replica runs all of it, so that a new leader has the capabilities at once: custom_metrics and external_metrics
 // (HorizontalPodAutoscalers get these from the adapter), tolerance (the API server keeps that of a

@@ -6,6 +6,7 @@ package informer
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,4 +86,19 @@ func TestReadKindsHaveVersions(t *testing.T) {
 	for _, kind := range readKinds() {
 		require.NotEmpty(t, cluster.GVK(kind).Version, kind)
 	}
+}
+
+func TestPoliciesAreUnknownBeforeTheCacheHasThem(t *testing.T) {
+	synced := false
+	policies := NewPolicies(fake.NewClientBuilder().Build(), func() bool { return synced })
+	_, err := policies.Policy(types.NamespacedName{Namespace: "media", Name: "resize"})
+	require.ErrorIs(t, err, backlog.ErrNoData, "not NotFound")
+	require.False(t, policies.Synced())
+	synced = true
+	require.True(t, policies.Synced())
+}
+
+func TestAnIncompleteConfigurationIsRefused(t *testing.T) {
+	_, err := New(nil, nil, Config{Store: &backlog.Store{}, Clock: time.Now})
+	require.ErrorContains(t, err, "must be set")
 }

@@ -88,7 +88,8 @@ func (k signalKey) String() string {
 func (k signalKey) owner() string {
 	switch {
 	case k.component != (function.Component{}):
-		return backlog.Owner(k.key.Namespace, fmt.Sprintf("signals/%s %v %s", k.component, k.component.Cluster, k.component.WorkerURL))
+		c := k.component
+		return backlog.Owner(k.key.Namespace, fmt.Sprintf("signals/%s %v %s", c, c.Cluster, c.WorkerURL))
 	case k.subscription != "":
 		return backlog.Owner(k.key.Namespace, "signals/subscription/"+k.subscription)
 	default:

@@ -41,10 +41,12 @@ func workerPod() *corev1.Pod {
 func TestPodsAreOfBothWatches(t *testing.T) {
 	p := podsOf(watchOf(t, testPod()), watchOf(t, workerPod()))
 	for workload, want := range map[backlog.Object][]backlog.InstanceAddress{
-		{Kind: "Function", Namespace: "media", Name: "resize"}:                      {instanceAt("resize-function-0", "10.2.0.17:9094")},
-		{Kind: "StatefulSet", Namespace: "media", Name: "pf-public-default-resize"}: {instanceAt("pf-public-default-resize-0", "10.2.0.18:19094")},
-		{Kind: "StatefulSet", Namespace: "media", Name: "resize-function"}:          nil,
-		{Kind: "Function", Namespace: "media", Name: "pf-public-default-resize"}:    nil,
+		resize(): {instanceAt("resize-function-0", "10.2.0.17:9094")},
+		{Kind: "StatefulSet", Namespace: "media", Name: "pf-public-default-resize"}: {
+			instanceAt("pf-public-default-resize-0", "10.2.0.18:19094"),
+		},
+		{Kind: "StatefulSet", Namespace: "media", Name: "resize-function"}:       nil,
+		{Kind: "Function", Namespace: "media", Name: "pf-public-default-resize"}: nil,
 	} {
 		found, err := p.Addresses(workload)
 		require.NoError(t, err)

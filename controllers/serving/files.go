@@ -94,7 +94,7 @@ func (f *follower) Start(ctx context.Context) error {
 	}
 	repeat(ctx, "updating the APIServices", nil, func(ctx context.Context, logger logr.Logger) (time.Duration, error) {
 		if f.config.Ready() != nil {
-			return retryInterval, nil
+			return retryInterval, nil //nolint:nilerr // not ready yet
 		}
 		return filesInterval, f.publish(ctx, logger, time.Now())
 	})

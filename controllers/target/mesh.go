@@ -206,10 +206,12 @@ func decodeEntries(mesh map[string]any) map[string][]MeshEntry {
 		all, _ := fields.([]any)
 		for i := range all {
 			child := Cached{}
+			named, _ := all[i].(map[string]any)
 			err := decodeWorkload(&child, map[string]any{"spec": all[i]})
 			if err != nil {
 				err = fmt.Errorf("decoding %s: %w", kind, err)
 			}
+			child.workload.Name, _ = named["name"].(string) // whatever else the entry has
 			entries[list] = append(entries[list], MeshEntry{List: list, Index: i, invalid: err, fields: child.workload})
 		}
 	}

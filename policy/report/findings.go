@@ -26,7 +26,8 @@ const (
 	// notStartingFor is how long pods must crash, and missingFor how long too few must run. policy.NotStarting gives
 	// pending pods the same time.
 	notStartingFor, missingFor = 30 * time.Second, 5 * time.Minute
-	// consumersFor is how long there may be too few consumers, of programs that start, or too many.
+	// consumersFor is how long there may be too few consumers, of programs that start, or too many: those of terminating
+	// pods disconnect after a grace period, and those of a lost node after a keep-alive of the broker.
 	consumersFor = 2 * time.Minute
 	// missingShare of the replicas must be missing.
 	missingShare = 0.2
@@ -116,7 +117,9 @@ func (h History) Decided(o plan.Observed, d *policy.Decision) History {
 	f.missing = f.missing.next(missing(o.Target, o.Pods), o.Now, 0)
 	in := plan.Input(o)
 	f.unconnected = f.unconnected.next(in.MissingConsumers() > 0, o.Now, 0)
-	f.surplus = f.surplus.next(in.SurplusConsumers() > 0, o.Now, 0)
+	if o.Unknown == nil {
+		f.surplus = f.surplus.next(in.SurplusConsumers() > 0, o.Now, 0)
+	}
 	h.findings, h.events = f.serve(o, d.Service), h.events.decided(o, *d)
 	return h
 }

@@ -49,7 +49,8 @@ const (
 	readyEvery = time.Second
 
 	// A connection that is silent for pingAfter is pinged, and closed after pingWithin without a response, so that the
-	// streams of a vanished client end. Clients may ping every pingsEvery; KEDA does not.
+	// streams of a vanished client end; one that is too old is not pinged any more, and closed once its streams are old.
+	// Clients may ping every pingsEvery; KEDA does not.
 	pingAfter, pingWithin, pingsEvery = 30 * time.Second, 20 * time.Second, 5 * time.Second
 )
 

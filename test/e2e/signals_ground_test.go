@@ -101,7 +101,8 @@ func (g *ground) begin(ctx context.Context) (err error) {
 	}
 	poller, err := backlogpoll.New(backlogpoll.Config{
 		Store: g.store, Source: g.source, Interval: time.Second, Timeout: 10 * time.Second, PerCluster: 8,
-		Jitter: func() float64 { return 0.5 }, Updated: g.updated, Lister: g.source, Instances: objects{g.scraper}, Workloads: 8,
+		Jitter: func() float64 { return 0.5 }, Updated: g.updated,
+		Lister: g.source, Instances: objects{g.scraper}, Workloads: 8,
 	})
 	if err != nil {
 		return err

@@ -134,7 +134,7 @@ func (r release) writeImages(ctx context.Context, names []string, binaries []bin
 	if err != nil {
 		return nil, err
 	}
-	digests := map[string]string{}
+	digests, indexes, versions := map[string]string{}, map[string]v1.ImageIndex{}, map[string]string{}
 	for _, name := range names {
 		elsewhere := func(b binary) bool { return b.program != name || !slices.Contains(serverPlatforms(), b.platform) }
 		built := slices.DeleteFunc(slices.Clone(binaries), elsewhere)
@@ -149,11 +149,13 @@ func (r release) writeImages(ctx context.Context, names []string, binaries []bin
 		if isPlugin(name) {
 			continue
 		}
-		digests[name] = digest.String()
-		if !r.pushed {
-			continue
-		}
-		if err := r.pushImage(ctx, name, built[0].version(), index); err != nil {
+		digests[name], indexes[name], versions[name] = digest.String(), index, built[0].version()
+	}
+	if !r.pushed {
+		return digests, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(indexes)) { // once all could be written
+		if err := r.pushImage(ctx, name, versions[name], indexes[name]); err != nil {
 			return nil, err
 		}
 	}
