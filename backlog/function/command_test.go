@@ -71,7 +71,7 @@ func TestCommandsThatAreNoInstances(t *testing.T) {
 		"empty details": {[]string{"sh", "-c", "java --function_details '{}'"}, "has no tenant, namespace or name"},
 		"a Go instance without details": {
 			[]string{"./main", "-instance-conf", `{"tenant":"a","nameSpace":"b","name":"c"}`},
-			"reading functionDetails of -instance-conf",
+			"-instance-conf has no functionDetails",
 		},
 	}
 	for name, test := range tests {

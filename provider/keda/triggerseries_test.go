@@ -76,6 +76,8 @@ func TestTriggersOfTwoConnectionsAreTwoSubjects(t *testing.T) {
 	east.Connection, west.Connection = "east", "west"
 	require.Equal(t, topicSubject().describe()+` of connection "east"`, east.describe())
 	require.NotEqual(t, east.describe(), west.describe())
-	east.Component = function.Component{Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize"}
+	east.Component = function.Component{
+		Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize",
+	}
 	require.Contains(t, east.describe(), `resize of connection "east"`)
 }

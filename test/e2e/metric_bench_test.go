@@ -35,7 +35,8 @@ var theShipped = shared.New("a real broker and control plane", func(ctx context.
 }, closeStage)
 
 // BenchmarkMetric is the GET of a metric: from kube-apiserver through its aggregator to the adapter, like the HPA
-// controller, and directly to the adapter. Clients share the machine with the control plane, the broker and the adapter.
+// controller, and directly to the adapter. Clients share the machine with the control plane, the broker and the
+// adapter.
 //
 // A client is like a worker of that controller: it sends a request, waits for the response, and sends the next. The
 // controller has 5 workers. 64 clients are below the 100 concurrent requests that an API server accepts on one HTTP/2
