@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,7 +28,7 @@ func (s suspender) setMaxReplicas(ctx context.Context, subject plan.Subject, fro
 	ref := subject.Target.Ref
 	if subject.Target.Scaling == plan.ByMesh {
 		ref = p.Spec.ScaleTargetRef
-	} else if !slices.Contains(cluster.WorkloadKinds(), ref.Kind) {
+	} else if !v1alpha1.IsWorkload(ref.Kind) {
 		return nil // no maxReplicas
 	}
 	// For the API server a JSON patch with a failed test is an invalid request.

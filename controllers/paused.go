@@ -22,9 +22,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// AnnotationPaused on the Lease of the leader election pauses all policies. Its value is a text for users, such as why;
-// false means that it is not set. The adapter reads and watches that object anyway, and a renewal keeps annotations.
-const AnnotationPaused = v1alpha1.Group + "/paused"
+// AnnotationAllPaused on the Lease of the leader election pauses all policies. Its value is a text for users, such as
+// why; false means that it is not set. The adapter reads and watches that object anyway, and a renewal keeps
+// annotations.
+const AnnotationAllPaused = v1alpha1.Group + "/paused"
 
 // allPaused is why all policies are paused; empty if they are not, or without a Lease.
 func (o observer) allPaused(ctx context.Context) (string, error) {
@@ -36,19 +37,19 @@ func (o observer) allPaused(ctx context.Context) (string, error) {
 	if err := o.config.Client.Get(ctx, key, &lease, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("reading Lease %s: %w", key, err)
 	}
-	if !plan.IsSet(lease.Annotations, AnnotationPaused) {
+	if !plan.IsSet(lease.Annotations, AnnotationAllPaused) {
 		return "", nil
 	}
-	why := backlog.Quote(cmp.Or(lease.Annotations[AnnotationPaused], "true"))
+	why := backlog.Quote(cmp.Or(lease.Annotations[AnnotationAllPaused], "true"))
 	return fmt.Sprintf("all policies are paused (%s): the backlog is measured, and nothing is decided or changed. "+
-		"To resume: kubectl -n %s annotate lease %s %s-", why, key.Namespace, key.Name, AnnotationPaused), nil
+		"To resume: kubectl -n %s annotate lease %s %s-", why, key.Namespace, key.Name, AnnotationAllPaused), nil
 }
 
 // allPausedChanged admits the changes of the annotation on the Lease, which is renewed every few seconds.
 func allPausedChanged(lease types.NamespacedName) predicate.Predicate {
 	value := func(object client.Object) (text string) {
-		if client.ObjectKeyFromObject(object) == lease && plan.IsSet(object.GetAnnotations(), AnnotationPaused) {
-			text = "paused: " + object.GetAnnotations()[AnnotationPaused]
+		if client.ObjectKeyFromObject(object) == lease && plan.IsSet(object.GetAnnotations(), AnnotationAllPaused) {
+			text = "paused: " + object.GetAnnotations()[AnnotationAllPaused]
 		}
 		return text
 	}
@@ -64,7 +65,7 @@ func everyPolicy(reader client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		if _, isLease := object.(*coordinationv1.Lease); isLease {
 			log.FromContext(ctx).Info("all policies are paused or resume", "annotation",
-				object.GetAnnotations()[AnnotationPaused])
+				object.GetAnnotations()[AnnotationAllPaused])
 		}
 		return listed(ctx, reader)
 	})

@@ -23,7 +23,7 @@ func lease(paused string) *coordinationv1.Lease {
 	key, object := testLease(), &coordinationv1.Lease{}
 	object.Namespace, object.Name = key.Namespace, key.Name
 	if paused != "" {
-		object.Annotations = map[string]string{AnnotationPaused: paused}
+		object.Annotations = map[string]string{AnnotationAllPaused: paused}
 	}
 	return object
 }
@@ -31,7 +31,7 @@ func lease(paused string) *coordinationv1.Lease {
 // annotateLease pauses all policies with a text as JSON, or resumes them with null.
 func (env *testEnv) annotateLease(text string) {
 	env.t.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, AnnotationPaused, text)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, AnnotationAllPaused, text)
 	require.NoError(env.t, env.client.Patch(env.t.Context(), lease(""), client.RawPatch(types.MergePatchType, patch)))
 }
 

@@ -37,9 +37,9 @@ type encoded struct {
 	State
 }
 
-// Encode writes the state for status.workingCheckpoint: compact JSON in base64, of which others read CeilingIn.
-// It has less than 6144 bytes, about 1100 in use. Encode rounds numbers to five digits and times to tenths of a second,
-// and shortens long windows. An invalid number is an error.
+// Encode writes the state for status.workingCheckpoint: compact JSON in base64, of which other readers take only
+// CeilingIn. It has less than 6144 bytes, about 1100 in use. Encode rounds numbers to five digits and times to tenths
+// of a second, and shortens long windows. An invalid number is an error.
 func (s State) Encode() (string, error) {
 	s.Recommendations = compacted(s.Recommendations)
 	s.Raises = Raises{Wanted: compacted(s.Raises.Wanted), Decided: compacted(s.Raises.Decided)}

@@ -134,6 +134,26 @@ func TestTheEncodingIsStillThatOfVersion1(t *testing.T) {
 	require.Equal(t, complete(), state)
 }
 
+// TestAnEarlierCheckpointIsRead: fields that ended keep their names, so that no later one has another meaning.
+func TestAnEarlierCheckpointIsRead(t *testing.T) {
+	const at = `"2026-11-21T12:00:00Z"`
+	state, err := policy.DecodeState(opaque(`{"v":1,"floor":{"messages":1,"idle":2},"zero":{"backoff":1,"until":`+at+
+		`},"plateau":{"quiet":`+at+`},"surplus":{"since":`+at+`},"contradiction":{"since":`+at+`}}`), noon())
+	require.NoError(t, err)
+	require.Equal(t, policy.State{Floor: policy.Floor{Messages: 1}}, state)
+}
+
+func TestALongReactionKeepsFewRates(t *testing.T) {
+	state := policy.State{}
+	for i := range 120 {
+		in := input(1, reading(0, 100))
+		in.Now, in.Lag = noon().Add(time.Duration(i)*10*time.Second), policy.LongestSync
+		in.Reading.At = in.Now
+		_, state = policy.Decide(in, state)
+	}
+	require.LessOrEqual(t, len(state.Arrivals.Past), 11)
+}
+
 func TestAStateFromElsewhereIsRefused(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"nothing":                        {"", "unexpected EOF"},

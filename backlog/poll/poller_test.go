@@ -220,6 +220,10 @@ func TestNewPollerNamesTheViolatedBound(t *testing.T) {
 			func(c *poll.Config) { c.Store = nil },
 			"poller: Store, Source, Lister, Jitter and Updated must be set",
 		},
+		"no lister": {
+			func(c *poll.Config) { c.Lister = nil },
+			"poller: Store, Source, Lister, Jitter and Updated must be set",
+		},
 		"interval too big": {
 			func(c *poll.Config) { c.Interval = time.Hour },
 			"poller: Interval is 1h0m0s, must be from 1s to 5m",

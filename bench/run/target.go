@@ -4,6 +4,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,16 +93,8 @@ func (t Target) policy(ctx context.Context, kube client.Client) (*v1alpha1.Autos
 
 // listed shows some of the names.
 func listed(names []string) string {
-	const most = 10
 	slices.Sort(names)
-	switch {
-	case len(names) == 0:
-		return "none"
-	case len(names) > most:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	default:
-		return strings.Join(names, ", ")
-	}
+	return cmp.Or(plan.Enumerate(names, 10, ", "), "none")
 }
 
 // scaledBy returns the object with the replicas of a policy's target; nil if the function worker has them.

@@ -70,7 +70,7 @@ func (p played) arriving() []float64 {
 	return all
 }
 
-// simulateOnce simulates a load that begins after so many seconds. These do not count. Replicas are those of all stages
+// simulateOnce simulates a load that begins after idle seconds, which do not count. Replicas are those of all stages
 // together.
 func (p played) simulateOnce(c scenario.Contender, arriving []float64, idle int) (r figures) {
 	one := p.model(c, arriving, idle)

@@ -175,7 +175,10 @@ func TestCheckInstallNamesWhatIsWrong(t *testing.T) {
 		"one replica runs": {
 			deploymentPath, adapterDeployment(1), "warning adapter: 1 of 2 replicas are available, of",
 		},
-		"no Pulsar is named": {
+		"no flag names Pulsar": {
+			deploymentPath, adapterDeployment(2), "warning adapter: 2 of 2 replicas are available, of",
+		},
+		"an empty flag names no Pulsar": {
 			deploymentPath, adapterDeployment(2, "--pulsar-admin-url="), "warning adapter: 2 of 2 replicas are available, of",
 		},
 		"no server has the metrics API": {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cluster discovers the capabilities of the Kubernetes cluster: the API groups and kinds it serves, the server
-// of the metrics APIs, and the fields of a HorizontalPodAutoscaler that the API server keeps.
+// of the metrics APIs, and the fields of a HorizontalPodAutoscaler that the API server keeps. Apply writes objects.
 //
 // Layer 2, an edge: it imports api/v1alpha1, policy and policy/plan, no other package under controllers, and talks to
-// the Kubernetes API. Of itself it writes nothing: a dry run leaves no object behind, and Apply is for its callers.
+// the Kubernetes API. A dry run leaves no object behind.
 //
 //	kinds.go         the names and versions of all kinds
 //	discovery.go     adds the objects of a kind to the cache as soon as the kind exists

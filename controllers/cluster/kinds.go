@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // Names of Function Mesh (github.com/streamnative/function-mesh, read at v0.27.2), of Kubernetes and of KEDA.
@@ -23,10 +24,10 @@ const (
 	KindSource          = "Source"
 	KindFunctionMesh    = "FunctionMesh"
 
-	KindStatefulSet           = "StatefulSet"
+	KindStatefulSet           = plan.KindStatefulSet
 	KindDeployment            = "Deployment"
-	KindAutoscaler            = "HorizontalPodAutoscaler"
-	KindScaledObject          = "ScaledObject"
+	KindAutoscaler            = plan.KindAutoscaler
+	KindScaledObject          = plan.KindScaledObject
 	KindVerticalPodAutoscaler = "VerticalPodAutoscaler"
 	KindPolicy                = "AutoscalingPolicy"
 	KindLease                 = "Lease"

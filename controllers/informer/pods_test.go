@@ -92,6 +92,10 @@ func TestAddresses(t *testing.T) {
 			change: func(p *corev1.Pod) { p.Annotations[cluster.AnnotationPort] = "99999" },
 			want:   []backlog.InstanceAddress{instanceAt("resize-function-0", "10.2.0.17:9094")},
 		},
+		"with port 0": {
+			change: func(p *corev1.Pod) { p.Annotations[cluster.AnnotationPort] = "0" },
+			want:   []backlog.InstanceAddress{instanceAt("resize-function-0", "10.2.0.17:9094")},
+		},
 		"without annotations": {
 			change: func(p *corev1.Pod) { p.Annotations = nil },
 			want:   []backlog.InstanceAddress{instanceAt("resize-function-0", "10.2.0.17:9094")},

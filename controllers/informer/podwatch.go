@@ -29,7 +29,8 @@ import (
 // podsUnknown is logged when the adapter may not list pods.
 const podsUnknown = "pods are unknown: no instance is scraped, and decisions do not use pod health"
 
-// watchedPods are the pods of one namespace, or of all. That one may not be read does not make those of others unknown.
+// watchedPods are the pods of one namespace, or of all. If one namespace may not be read, the pods of the rest stay
+// known.
 type watchedPods struct {
 	namespace string
 	// direct checks at the API server whether the adapter may list pods: a forbidden watch fails silently and never ends.

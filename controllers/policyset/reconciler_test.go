@@ -420,3 +420,11 @@ func TestSetSelectsStatefulSetsOfTheWorker(t *testing.T) {
 	env.reconcile("all")
 	require.Equal(t, []string{"StatefulSet/nightly-2207e5fd", "StatefulSet/pf-public-default-resize"}, env.governed("all"))
 }
+
+func TestAnOlderSetGovernsFirst(t *testing.T) {
+	older := fixture.PolicySet("early")
+	older.CreationTimestamp = metav1.NewTime(older.CreationTimestamp.Add(-time.Hour))
+	env := newTestEnv(t, labelled("crop"), fixture.PolicySet("media"), older)
+	env.reconcile("media")
+	require.Empty(t, env.governed("media"))
+}

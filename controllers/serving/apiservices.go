@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // APIServices register the adapter with the API server.
@@ -186,9 +185,7 @@ func (r *registrar) register(ctx context.Context, found, wanted *unstructured.Un
 		reflect.DeepEqual(found.GetOwnerReferences(), wanted.GetOwnerReferences()) {
 		return nil
 	}
-	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(plan.FieldManager),
-		client.ForceOwnership)
-	if err != nil {
+	if _, err := cluster.Apply(ctx, r.client, wanted, client.ForceOwnership); err != nil {
 		return fmt.Errorf("writing APIService %s: %w; the adapter needs deploy/rbac/certificate.yaml", wanted.GetName(), err)
 	}
 	return nil

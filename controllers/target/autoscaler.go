@@ -81,7 +81,7 @@ func (c *Cached) ScaleTarget() *v1alpha1.ScaleTargetRef {
 	return c.autoscaler.target
 }
 
-// ScaledObject is a copy; of another's it has the metadata alone.
+// ScaledObject is a copy; if no policy controls the object, it has the metadata alone.
 func (c *Cached) ScaledObject() *plan.LiveScaledObject {
 	if c.autoscaler == nil || c.autoscaler.scaledObject == nil {
 		return &plan.LiveScaledObject{ObjectMeta: c.ObjectMeta}

@@ -156,8 +156,8 @@ func (l *CachedList) DeepCopyObject() runtime.Object {
 	return &CachedList{TypeMeta: l.TypeMeta, ListMeta: l.ListMeta, Items: slices.Clone(l.Items)}
 }
 
-// untyped makes a runtime.Unstructured, which the cache finds by its kind: those of others are in no scheme, and one
-// object that has another form must not fail the list of all.
+// untyped makes a runtime.Unstructured, which the cache finds by its kind: kinds of Function Mesh and KEDA are in no
+// scheme, and one object that has another form must not fail the list of all.
 type untyped struct{}
 
 func (untyped) NewEmptyInstance() runtime.Unstructured                 { return &Cached{} }

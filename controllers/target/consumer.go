@@ -6,7 +6,6 @@ package target
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -70,7 +69,7 @@ func Consumed(found *plan.Target, namespace string, spec v1alpha1.AutoscalingPol
 
 // RunsInstances reports whether the object is a Function, Sink or Source of Function Mesh.
 func RunsInstances(ref v1alpha1.ScaleTargetRef) bool {
-	return slices.Contains(cluster.WorkloadKinds(), ref.Kind) &&
+	return v1alpha1.IsWorkload(ref.Kind) &&
 		schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) == cluster.WorkloadGVK(ref.Kind)
 }
 

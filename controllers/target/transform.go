@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
-// Transform drops what is not read before the cache stores an object: of a Function 1 KB of 15 stays.
+// Transform drops what is not read before the cache stores an object: of a Function 2 KB stay of 15.
 func Transform(object any) (any, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok &&
 		(slices.Contains(cluster.CachedKinds(), u.GetKind()) || u.GetKind() == cluster.KindAutoscaler) {

@@ -5,6 +5,7 @@ package target
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"testing"
 
@@ -89,6 +90,7 @@ func TestTransformKeepsFieldsOfAFunction(t *testing.T) {
 	require.True(t, c.workload.ShowPreciseParallelism)
 	require.Equal(t, "o", c.workload.Output.Topic)
 	require.Equal(t, "t/n/f", c.function().FullName())
+	require.NotContains(t, fmt.Sprintf("%+v %+v", c, c.workload), "hunter", "of secrets it keeps nothing")
 }
 
 func TestAnObjectOfTheCacheCannotBeWritten(t *testing.T) {

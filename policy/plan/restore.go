@@ -138,7 +138,7 @@ func scaledWithTarget(s Subject, ref autoscalingv2.CrossVersionObjectReference) 
 		scaled = s.Target.Scaled
 	case v1alpha1.IsWorkload(running.Kind):
 		scaled = append(scaled,
-			v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: FunctionMeshName(running)})
+			v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: KindStatefulSet, Name: FunctionMeshName(running)})
 	}
 	return slices.ContainsFunc(scaled, func(s v1alpha1.ScaleTargetRef) bool {
 		return s.Kind == ref.Kind && s.Name == ref.Name && group(s.APIVersion) == group(ref.APIVersion)

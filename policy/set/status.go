@@ -264,8 +264,9 @@ func shortRef(ref v1alpha1.ScaleTargetRef) string {
 	return plan.ShortName(v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref})
 }
 
-// listed joins the first texts and adds the number of the others.
+// listed is plan.Enumerate of shortened texts.
 func listed(texts []string) string {
+	texts = slices.Clone(texts)
 	for i := range texts {
 		texts[i] = plan.Shorten(texts[i], maxNamedText)
 	}

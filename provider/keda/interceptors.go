@@ -21,7 +21,7 @@ import (
 // other is the label of the methods that are not ours.
 const other = "other"
 
-// methodOf is the label of a method: ours by name, all others as one. The server refuses unknown ones before.
+// methodOf is the label of a method: ours by name, all others as one. gRPC refuses unknown methods of ours before this.
 func methodOf(full string) string {
 	service, method := path.Split(full)
 	if service != "/"+pb.ExternalScaler_ServiceDesc.ServiceName+"/" {

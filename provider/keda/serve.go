@@ -100,8 +100,8 @@ func Serve(ctx context.Context, config ServeConfig) error {
 	return group.Wait()
 }
 
-// options of the server. Clients leave a connection after MaxConnectionAge. Its last streams end within 4/3 of that
-// (endOf) and the next refresh, before gRPC cuts them off.
+// options of the server. Clients leave a connection at about MaxConnectionAge. A stream ends within 4/3 of that, and
+// the next refresh, after it was opened (endOf): before gRPC cuts the connection off.
 func (config *ServeConfig) options() ([]grpc.ServerOption, error) {
 	age := cmp.Or(config.MaxConnectionAge, DefaultMaxConnectionAge)
 	between := &interceptors{
@@ -110,7 +110,7 @@ func (config *ServeConfig) options() ([]grpc.ServerOption, error) {
 	config.Server.connectionAge = age
 	options := []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			MaxConnectionAge: age, MaxConnectionAgeGrace: 2*age + refreshWithin, Time: pingAfter, Timeout: pingWithin,
+			MaxConnectionAge: age, MaxConnectionAgeGrace: age + age/3 + refreshWithin, Time: pingAfter, Timeout: pingWithin,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsEvery, PermitWithoutStream: true}),
 		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxHeaderListSize(maxHeaders),

@@ -103,6 +103,10 @@ func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 	}
 }
 
+func TestProblemsAreSeparated(t *testing.T) {
+	require.Equal(t, "trigger metadata: a; b", problemText([]string{"a", "b"}))
+}
+
 func TestARequestNamesItsScaledObject(t *testing.T) {
 	_, err := Decode(types.NamespacedName{Name: "resize"}, metadata{"policy": "resize"})
 	require.EqualError(t, err,

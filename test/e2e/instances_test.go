@@ -158,9 +158,9 @@ func (c *consumers) restarts(t *testing.T, first, second replica.Replica) {
 	require.NoError(t, first.Kill())
 	require.NoError(t, third.Kill())
 	_, err := c.scraper.FetchInstances(t.Context(), backlog.Object{Name: c.in.Name})
-	require.ErrorIs(t, err, backlog.ErrUnreachable, "nobody's answer is not the answer of nobody")
+	require.ErrorIs(t, err, backlog.ErrUnreachable, "no answer is not an answer of none")
 	require.ErrorContains(t, err,
-		"none of the 2 instances of instances-java answers; the first: unreachable: instances-java-0 at 127.0.0.1:")
+		"none of the 2 instances of //instances-java answers; the first: unreachable: instances-java-0 at 127.0.0.1:")
 }
 
 func testAsynchronousJava(t *testing.T, g *ground) {

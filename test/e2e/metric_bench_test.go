@@ -102,7 +102,7 @@ func getMetric(ctx context.Context, client rest.Interface, resource, name, metri
 	return err
 }
 
-// measure sends b.N requests by so many workers, each one after the other.
+// measure sends b.N requests by some workers, each of which waits for a response before its next request.
 func measure(b *testing.B, workers int, get func(context.Context) error) {
 	b.Helper()
 	var sent atomic.Int64

@@ -188,5 +188,5 @@ func (s *scene) annotateLease(t *testing.T, text string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "pulsar-autoscaler", Name: "pulsar-autoscaler-adapter"},
 	}
 	require.NoError(t, s.Client.Patch(t.Context(), lease, client.RawPatch(types.MergePatchType,
-		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, controllers.AnnotationPaused, text))))
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, controllers.AnnotationAllPaused, text))))
 }

@@ -3,7 +3,7 @@
 
 // Command prepare fills the cache with what takes minutes to build or to fetch: for make demo and make test the control
 // plane, our programs and Pulsar, and for make test-all also Prometheus, KEDA, Helm and a browser. What takes seconds
-// is left to the tests. It fetches beside building, and says how far it is.
+// is left to the tests. It fetches beside building, and says what it builds and for how long.
 //
 // Usage: go run ./test/prepare demo|test|all
 //

@@ -56,7 +56,7 @@ func (r release) run(ctx context.Context) (err error) {
 	if err := os.RemoveAll(r.dist); err != nil {
 		return fmt.Errorf("emptying %s: %w", r.dist, err)
 	}
-	digests, err := r.writeImages(ctx, names, binaries)
+	digests, err := r.releaseImages(ctx, names, binaries)
 	if err == nil && r.pushed {
 		err = r.writeValues(digests)
 	}
@@ -119,9 +119,9 @@ func (r release) checkVersion(b binary) error {
 		b.program, b.version(), r.version)
 }
 
-// writeImages writes an image of each program that runs in a cluster, and prints their digests. It returns those of
-// programs that the chart deploys, which it also pushes if asked to.
-func (r release) writeImages(ctx context.Context, names []string, binaries []binary) (map[string]string, error) {
+// releaseImages writes an image of each program that runs in a cluster, and prints their digests. It returns those of
+// programs that the chart deploys, and pushes those if asked to.
+func (r release) releaseImages(ctx context.Context, names []string, binaries []binary) (map[string]string, error) {
 	goroot, err := r.goTool(ctx, serverPlatforms()[0], "env", "GOROOT")
 	if err != nil {
 		return nil, err
