@@ -112,6 +112,15 @@ func nameless() client.Object {
 // selectedPods are the pods of the Deployment, as knownPods names them.
 func selectedPods() backlog.Object { return backlog.Object{Namespace: "media", Name: "app=resize"} }
 
+// polls are followed by a reconcile each; the response has three consumers.
+func (env *testEnv) polls(count int) {
+	for range count {
+		env.after(testInterval)
+		env.answer(0, 10_000)
+		env.reconcile()
+	}
+}
+
 func TestOtherConsumersAreReported(t *testing.T) {
 	p := deploymentPolicy()
 	p.Spec.Actuator = v1alpha1.ActuatorHPA // which sets no replicas here
@@ -119,17 +128,10 @@ func TestOtherConsumersAreReported(t *testing.T) {
 	env.pods = knownPods{workload: selectedPods(), pods: policy.Pods{Running: new(int32(2))}}
 	env.restart()
 	env.firstDecision(0)
-	polls := func(count int) {
-		for range count { // the response has three consumers
-			env.after(testInterval)
-			env.answer(0, 10_000)
-			env.reconcile()
-		}
-	}
-	polls(7)
+	env.polls(7)
 	status, message := env.condition(v1alpha1.ConditionSubscriptionVerified)
 	require.Equal(t, "True/AsExpected", status, message)
-	polls(3)
+	env.polls(3)
 	status, message = env.condition(v1alpha1.ConditionSubscriptionVerified)
 	require.Equal(t, "False/SurplusConsumers", status)
 	require.Equal(t, `subscription "public/default/resize" has 1 consumers beside those of Deployment resize, which may `+
@@ -153,17 +155,10 @@ func TestTooLargeConsumersPerReplicaIsReported(t *testing.T) {
 	env.pods = knownPods{workload: selectedPods(), pods: policy.Pods{Running: new(int32(3))}}
 	env.restart()
 	env.firstDecision(0)
-	polls := func(count int) {
-		for range count { // the response has three consumers
-			env.after(testInterval)
-			env.answer(0, 10_000)
-			env.reconcile()
-		}
-	}
-	polls(7)
+	env.polls(7)
 	status, message := env.condition(v1alpha1.ConditionSubscriptionVerified)
 	require.Equal(t, "True/AsExpected", status, message)
-	polls(3)
+	env.polls(3)
 	status, message = env.condition(v1alpha1.ConditionSubscriptionVerified)
 	require.Equal(t, "False/MissingConsumers", status)
 	require.Equal(t, `subscription "public/default/resize" has 3 consumers, and the 3 running replicas of Deployment resize `+
@@ -172,11 +167,11 @@ func TestTooLargeConsumersPerReplicaIsReported(t *testing.T) {
 	require.Contains(t, strings.Join(env.events(), "\n"), "Warning MissingConsumers")
 
 	env.restart()
-	polls(1)
+	env.polls(1)
 	status, _ = env.condition(v1alpha1.ConditionSubscriptionVerified)
 	require.Equal(t, "False/MissingConsumers", status, "in another process")
 	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Subscription.ConsumersPerReplica = 1 })
-	polls(3)
+	env.polls(3)
 	status, _ = env.condition(v1alpha1.ConditionSubscriptionVerified)
 	require.Equal(t, "True/AsExpected", status)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// A client decodes an API server's answer into the numbers that an object has, and a status has those of cached objects.
+// A client decodes an API server's answer into the numbers that an object has. A status has those of cached objects.
 func TestAnAnswerChangesNoNumberOfTheCache(t *testing.T) {
 	scheme, err := informer.Scheme()
 	require.NoError(t, err)
