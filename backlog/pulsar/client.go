@@ -272,7 +272,7 @@ func (e *exchange) fault(a *attempt, err error) error {
 	case errors.As(err, &open):
 		return openFault(e.address, u, open.open, errHeldBack)
 	case errors.As(err, &wait):
-		return noTurnFault(e.address, u, e.chain.limiter, wait.err)
+		return noTurnFault(e.address, u, e.chain.limiter.usedUp(), wait.err)
 	case redirectStatus(a.hop.status): // with an invalid location
 		return noHTTPRedirect(e.address, u)
 	case strings.Contains(tlsAlert(err), "certificate"): // ours, or the lack of one: RFC 8446 §6.2

@@ -239,14 +239,12 @@ func openFault(a address, u *url.URL, open *openState, cause error) error {
 		u.Host, a.subject, open.cause, open.since.UTC().Format(time.RFC3339), maxProbe).Because(cause)
 }
 
-// noTurnFault is the fault of a request without time left to wait for its turn.
-func noTurnFault(a address, u *url.URL, l *limiter, err error) error {
+// noTurnFault is the fault of a request without time left to wait for its turn, and why that did not come.
+func noTurnFault(a address, u *url.URL, why string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return transportFault(a, u, err, 0)
 	}
-	return backlog.Errorf(backlog.ErrUnavailable,
-		"%s for %s: not sent, its %d connections or %d requests per second were used up until the time was over: "+
-			"raise these limits if the broker can bear it, or poll less often", u.Host, a.subject, l.conns, l.perSecond).
+	return backlog.Errorf(backlog.ErrUnavailable, "%s for %s: not sent, %s", u.Host, a.subject, why).
 		Because(errHeldBack)
 }
 

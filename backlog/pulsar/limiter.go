@@ -6,6 +6,7 @@ package pulsar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -49,6 +50,12 @@ func newLimiter(conns, perSecond int, waits prometheus.Observer) *limiter {
 	return &limiter{conns: conns, perSecond: perSecond, waits: waits, hosts: newPerHost(func() hostLimit {
 		return hostLimit{slots: make(chan struct{}, conns), pace: rate.NewLimiter(rate.Limit(perSecond), perSecond)}
 	})}
+}
+
+// usedUp is why a request did not get its turn.
+func (l *limiter) usedUp() string {
+	return fmt.Sprintf("its %d connections or %d requests per second were used up until the time was over: raise these "+
+		"limits if the broker can bear it, or poll less often", l.conns, l.perSecond)
 }
 
 // acquire waits until a request may be sent to the host. The error is a waitError: there is no time left to wait.

@@ -43,7 +43,7 @@ func (c *client) broker(ctx context.Context, partition backlog.Topic) (reader.Br
 	}
 	release, err := c.lookups.acquire(ctx, a.base)
 	if err != nil {
-		return reader.Broker{}, noTurnFault(a, a.base, c.lookups, err)
+		return reader.Broker{}, noTurnFault(a, a.base, c.lookups.usedUp(), err)
 	}
 	defer release()
 	a.path, a.owner = strings.Replace(a.path, "/admin/v2/", "/lookup/v2/topic/", 1), ""

@@ -221,7 +221,8 @@ func (w *Worker) inTurn(ctx context.Context, a address, request func(context.Con
 	defer end()
 	release, err := w.turns.acquire(turn, a.base)
 	if err != nil {
-		return transportFault(a, a.base, err, 0)
+		return noTurnFault(a, a.base, "a worker is asked for one status at a time, and those before it took until the time "+
+			"was over: look for instances that do not answer", err)
 	}
 	defer release()
 	if until, hangs := w.hanging.Get(a.base.Host, w.now()); hangs {
