@@ -115,12 +115,13 @@ func (b *batches) recordReported(sample TopicSample) {
 func (b *batches) writtenSince(sample TopicSample) (since written, now []entryCounters) {
 	now = make([]entryCounters, 0, len(sample.Partitions))
 	for _, p := range sample.Partitions {
+		before := b.at(p.Index)
 		if p.AddedEntries == nil {
+			now = append(now, before)
 			continue
 		}
 		counters := entryCounters{index: p.Index, published: p.PublishedMessages, entries: *p.AddedEntries}
 		now = append(now, counters)
-		before := b.at(p.Index)
 		if counters.entries < before.entries || counters.published < before.published {
 			before = entryCounters{} // loaded again since: both restarted at 0
 		}
@@ -136,7 +137,7 @@ func (b *batches) at(index int) entryCounters {
 	i, found := slices.BinarySearchFunc(b.counters, index,
 		func(c entryCounters, index int) int { return cmp.Compare(c.index, index) })
 	if !found {
-		return entryCounters{}
+		return entryCounters{index: index}
 	}
 	return b.counters[i]
 }

@@ -140,6 +140,23 @@ func TestOlderBatchesArePeeked(t *testing.T) {
 	require.InDelta(t, 1030, 50*b.mean(50), 1e-9, "once is enough")
 }
 
+// Pulsar may leave a partition out of one answer with entries.
+func TestAPartitionWithoutEntriesKeepsItsCounters(t *testing.T) {
+	var b batches
+	both := func(first, second TopicSample) TopicSample {
+		second.Partitions[0].Index = 0
+		first.Partitions[0].Index = 1
+		first.Partitions = append(first.Partitions, second.Partitions...)
+		return first
+	}
+	b.record(both(counted(0, 0), counted(90e6, 90e6)), signs{})
+	without := both(counted(500, 10), counted(90e6+500, 0))
+	without.Partitions[1].AddedEntries = nil
+	b.record(without, signs{})
+	b.record(both(counted(500, 10), counted(90e6+1000, 90e6+20)), signs{})
+	require.InDelta(t, 1500, 30*b.mean(30), 1e-9, "not all messages since it was loaded")
+}
+
 func TestBatchesFallBackToReportsOfConsumers(t *testing.T) {
 	var b batches
 	require.InDelta(t, 1, b.mean(10), 0)
