@@ -212,6 +212,7 @@ func TestAPartitionThatReturnsBringsNoBurst(t *testing.T) {
 			store.Track("me", subscription)
 			store.Record(topic(orders), lacking(four(0), absent...))
 			for at := 10; at <= 40; at += 10 {
+				require.NoError(t, store.Feed(false).CheckPlausible(topic(orders), four(at), nil))
 				store.Record(topic(orders), four(at))
 				r, err := store.Read(subscription, second(at))
 				require.NoError(t, err)
@@ -222,6 +223,29 @@ func TestAPartitionThatReturnsBringsNoBurst(t *testing.T) {
 					require.InDelta(t, 4, known(t, r.ProcessRate), 1e-9)
 				}
 			}
+		})
+	}
+}
+
+func TestAnIncompleteAnswerMayLackOtherPartitionsThanTheFirst(t *testing.T) {
+	for name, absent := range map[string][]int{
+		"another one": {3}, "another one, with one of the first still absent": {1, 3}, "one that was there": {0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			subscription := backlog.NewSubscription(cluster(), function, orders)
+			store.Track("me", subscription)
+			five := func(at int) backlog.TopicSample {
+				one := part{published: 1000 + int64(at), delivered: 900 + int64(at), backlog: 100, consumers: []string{"a"}}
+				return partitioned(at, backlog.Full, one, one, one, one, one)
+			}
+			store.Record(topic(orders), lacking(five(0), 1, 2))
+			now := lacking(five(10), absent...)
+			require.NoError(t, store.Feed(false).CheckPlausible(topic(orders), now, nil))
+			store.Record(topic(orders), now)
+			r, err := store.Read(subscription, second(10))
+			require.NoError(t, err)
+			require.InDelta(t, 100*(5-len(absent)), least(t, r.Ready), 0)
 		})
 	}
 }

@@ -226,12 +226,13 @@ func (u unexplained) plus(more float64) unexplained {
 
 // changeTo is the change from the last answer to a newer one; the first answer is no change.
 func (t *topicState) changeTo(sample TopicSample) change {
-	answer, same := t.partitions.place(sample)
-	if !same {
-		known := len(t.partitions.indices)
-		return change{
-			answer: answer, shrunk: true, contradiction: fmt.Sprintf("%d partitions where %d were known", len(answer), known),
+	answer, lacks, between := t.partitions.place(sample)
+	if lacks || between {
+		c := change{answer: answer, shrunk: true, reloaded: true}
+		if known := len(t.partitions.indices); lacks {
+			c.contradiction = fmt.Sprintf("%d partitions where %d were known", len(answer), known)
 		}
+		return c
 	}
 	loaded, fell := t.reloaded(answer)
 	c := change{answer: answer, loaded: loaded}

@@ -134,26 +134,30 @@ func (p pair) rate(messages int64, before Measurement, window time.Duration) Mea
 	}
 }
 
-// place returns the partitions of an answer by position, and whether they are the known ones, possibly with more. A
-// partition that an incomplete answer lacks is nil.
-func (p *topicPartitions) place(sample TopicSample) (answer []*PartitionSample, same bool) {
+// place returns the partitions of an answer by position: the known ones, possibly with more after them. A partition
+// that an incomplete answer lacks is nil. Positions are others if a complete answer lacks a known partition, or if one
+// is between the known ones: it was missing at the first answer.
+func (p *topicPartitions) place(sample TopicSample) (answer []*PartitionSample, lacks, between bool) {
 	there := byIndex(sample.Partitions)
 	answer = make([]*PartitionSample, 0, max(len(there), len(p.indices)))
 	left := there
 	for _, index := range p.indices {
+		for len(left) > 0 && left[0].Index < index {
+			left, between = left[1:], true
+		}
 		switch {
 		case len(left) > 0 && left[0].Index == index:
 			answer, left = append(answer, left[0]), left[1:]
 		case sample.Incomplete != nil:
 			answer = append(answer, nil)
 		default:
-			return there, false
+			return there, true, between
 		}
 	}
-	if n := len(p.indices); n > 0 && len(left) > 0 && left[0].Index < p.indices[n-1] {
-		return there, false // it was missing at the first answer
+	if between {
+		return there, false, true
 	}
-	return append(answer, left...), true
+	return append(answer, left...), false, false
 }
 
 // hasNewMessages reports whether something was published since the last answer, or this is unknown.
