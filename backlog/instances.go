@@ -4,6 +4,7 @@
 package backlog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -61,7 +62,7 @@ func (h *instancesHistory) add(sample InstancesSample, window time.Duration) {
 			instance = &instanceHistory{}
 			h.instances[one.ID] = instance
 		}
-		instance.add(one, sample.At, window)
+		instance.add(one, cmp.Or(one.At, sample.At), window)
 		// Only Java has asynchronous functions.
 		if one.FailedCallsCounted && one.InFlight() > MostSynchronous {
 			h.asynchronousAt = sample.At
@@ -78,7 +79,7 @@ func (h *instancesHistory) read() InstancesReading {
 	var sum instancesSum
 	var began map[string]time.Time
 	for id, instance := range h.instances {
-		if !instance.at.Equal(h.at) {
+		if instance.at.Before(h.at) {
 			continue
 		}
 		sum.add(instance)

@@ -27,6 +27,11 @@ func (r runtime) counts(received, processed, failed, calls int64, busy time.Dura
 	return s
 }
 
+func readAt(second int, s InstanceSample) InstanceSample {
+	s.At = midday().Add(time.Duration(second) * time.Second)
+	return s
+}
+
 // look is one scrape of the instances, a number of seconds after the start.
 type look struct {
 	at        int
@@ -92,6 +97,20 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 			check: func(t *testing.T, r InstancesReading) {
 				require.InDelta(t, 5, valueOf(t, r.ProcessRate), 1e-9)
 				require.InDelta(t, 1, valueOf(t, r.Silent), 0)
+			},
+		},
+		"measures between the times at which an instance was read": {
+			looks: []look{
+				{at: 0, instances: []InstanceSample{readAt(0, java.counts(0, 0, 0, 0, 0)), other.counts(0, 0, 0, 0, 0)}},
+				{at: 10, instances: []InstanceSample{
+					readAt(12, java.counts(60, 60, 0, 60, 6*time.Second)),
+					other.counts(50, 50, 0, 50, 5*time.Second),
+				}},
+			},
+			check: func(t *testing.T, r InstancesReading) {
+				require.InDelta(t, 2, valueOf(t, r.Answering), 0)
+				require.InDelta(t, 10, valueOf(t, r.ProcessRate), 1e-9)
+				require.InDelta(t, 0.5, valueOf(t, r.Busy), 1e-9)
 			},
 		},
 		"drops the pair around a restart": {

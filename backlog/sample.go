@@ -210,6 +210,8 @@ type InstancesSample struct {
 type InstanceSample struct {
 	// ID distinguishes the instances of a workload.
 	ID string
+	// At is when it was read; that of the whole answer if zero.
+	At time.Time
 	// Received, Processed and the exceptions are messages; for sinks, Processed is the number written. If they were not
 	// read at the same time, Received was read first, so that messages which seem in flight really are.
 	Received, Processed, UserExceptions, SystemExceptions int64
