@@ -17,15 +17,17 @@ type instancesHistory struct {
 	at        time.Time
 	silent    int
 	instances map[string]*instanceHistory
-	// asynchronousAt is when an instance was last seen with more messages in flight than a synchronous one can have.
-	asynchronousAt time.Time
+	// asynchronousUntil is how long instances count as asynchronous after one was seen with more messages in flight than a
+	// synchronous one can have.
+	asynchronousUntil time.Time
 }
 
 const (
 	// severalCalls fit into the window of an instance: busy time comes in whole calls, each end of the window is off by at
 	// most half a call, and 5 calls reduce the mean error below a tenth.
 	severalCalls = 5
-	// longestInstanceWindow bounds the window for calls of more than a minute; two answers further apart are not compared.
+	// longestInstanceWindow bounds the window for calls of more than a minute. Two answers further apart are not compared,
+	// unless readings stay in use for longer, since then answers may be rarer.
 	longestInstanceWindow = 5 * time.Minute
 )
 
@@ -48,7 +50,7 @@ func unknownInstances(reason error) InstancesReading {
 
 // add adds an answer of the instances; answers that are not newer than the last are dropped. The window is the minimum
 // time that rates are measured over; it is wider for an instance with long calls.
-func (h *instancesHistory) add(sample InstancesSample, window time.Duration) {
+func (h *instancesHistory) add(sample InstancesSample, window, staleAfter time.Duration) {
 	if !sample.At.After(h.at) {
 		return
 	}
@@ -56,20 +58,21 @@ func (h *instancesHistory) add(sample InstancesSample, window time.Duration) {
 		h.instances = make(map[string]*instanceHistory, len(sample.Instances))
 	}
 	h.at, h.silent = sample.At, sample.Silent
+	longest := max(longestInstanceWindow, staleAfter)
 	for _, one := range sample.Instances {
 		instance := h.instances[one.ID]
 		if instance == nil {
 			instance = &instanceHistory{}
 			h.instances[one.ID] = instance
 		}
-		instance.add(one, cmp.Or(one.At, sample.At), window)
+		instance.add(one, cmp.Or(one.At, sample.At), window, longest)
 		// Only Java has asynchronous functions.
 		if one.FailedCallsCounted && one.InFlight() > MostSynchronous {
-			h.asynchronousAt = sample.At
+			h.asynchronousUntil = sample.At.Add(longest)
 		}
 	}
 	for id, instance := range h.instances {
-		if sample.At.Sub(instance.at) > longestInstanceWindow {
+		if sample.At.Sub(instance.at) > longest {
 			delete(h.instances, id)
 		}
 	}
@@ -95,7 +98,7 @@ func (h *instancesHistory) read() InstancesReading {
 	r.At = h.at
 	r.Answering = Known(float64(sum.answering))
 	r.Silent = Known(float64(h.silent))
-	r.Asynchronous = !h.asynchronousAt.IsZero() && h.at.Sub(h.asynchronousAt) <= longestInstanceWindow
+	r.Asynchronous = !h.at.After(h.asynchronousUntil)
 	return r
 }
 
@@ -213,12 +216,12 @@ func (t instanceTotals) minus(o instanceTotals) instanceTotals {
 }
 
 // add adds an answer. A counter that fell means a restart: the pair around it does not count.
-func (h *instanceHistory) add(now InstanceSample, at time.Time, window time.Duration) {
+func (h *instanceHistory) add(now InstanceSample, at time.Time, window, longest time.Duration) {
 	next := instancePoint{at: at}
 	interval := at.Sub(h.at)
 	switch {
 	case len(h.points) == 0:
-	case restarted(h.last, now) || interval > longestInstanceWindow:
+	case restarted(h.last, now) || interval > longest:
 		next.instanceTotals = h.points[len(h.points)-1].instanceTotals
 		h.sawCallEnd, h.credited = false, 0
 	default:

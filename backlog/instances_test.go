@@ -4,6 +4,7 @@
 package backlog
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -53,7 +54,9 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 	python, sink := runtime{id: "0"}, runtime{id: "0", untimed: true}
 	tests := map[string]struct {
 		looks []look
-		check func(*testing.T, InstancesReading)
+		// staleAfter is a minute by default.
+		staleAfter time.Duration
+		check      func(*testing.T, InstancesReading)
 	}{
 		"sums rates and averages busy time over instances": {
 			looks: []look{
@@ -84,6 +87,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 			},
 			check: func(t *testing.T, r InstancesReading) {
 				require.InDelta(t, 5, valueOf(t, r.ProcessRate), 1e-9)
+				require.InDelta(t, 0, valueOf(t, r.InFlight), 0)
 				require.InDelta(t, 0.5, valueOf(t, r.Busy), 1e-9)
 				require.InDelta(t, 2, valueOf(t, r.Answering), 0)
 				require.InDelta(t, 0, valueOf(t, r.Silent), 0)
@@ -111,6 +115,28 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				require.InDelta(t, 2, valueOf(t, r.Answering), 0)
 				require.InDelta(t, 10, valueOf(t, r.ProcessRate), 1e-9)
 				require.InDelta(t, 0.5, valueOf(t, r.Busy), 1e-9)
+			},
+		},
+		"compares answers that are as rare as readings may be old": {
+			looks: []look{
+				{at: 0, instances: []InstanceSample{java.counts(14, 10, 0, 14, time.Second)}},
+				{at: 450, instances: []InstanceSample{java.counts(914, 914, 0, 914, 91*time.Second)}},
+			},
+			staleAfter: 15 * time.Minute,
+			check: func(t *testing.T, r InstancesReading) {
+				require.InDelta(t, 2, valueOf(t, r.ProcessRate), 0.01)
+				require.InDelta(t, 0.2, valueOf(t, r.Busy), 1e-9)
+				require.True(t, r.Asynchronous, "it would look idle")
+			},
+		},
+		"does not compare answers around an outage": {
+			looks: []look{
+				{at: 0, instances: []InstanceSample{java.counts(0, 0, 0, 0, 0)}},
+				{at: 301, instances: []InstanceSample{java.counts(900, 900, 0, 900, 90*time.Second)}},
+			},
+			check: func(t *testing.T, r InstancesReading) {
+				_, err := r.ProcessRate.Value()
+				require.ErrorIs(t, err, ErrNoRate)
 			},
 		},
 		"drops the pair around a restart": {
@@ -274,7 +300,8 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 			var at time.Time
 			for _, l := range test.looks {
 				at = midday().Add(time.Duration(l.at) * time.Second)
-				h.add(InstancesSample{At: at, Instances: l.instances, Silent: l.silent}, 10*time.Second)
+				h.add(InstancesSample{At: at, Instances: l.instances, Silent: l.silent}, 10*time.Second,
+					cmp.Or(test.staleAfter, time.Minute))
 			}
 			r := h.read()
 			require.Equal(t, at, r.At)
@@ -304,8 +331,8 @@ func TestInstancesReadingSaysWhyNothingIsKnown(t *testing.T) {
 
 func TestInstancesIgnoreAnswersOutOfOrder(t *testing.T) {
 	var h instancesHistory
-	h.add(InstancesSample{At: midday(), Instances: []InstanceSample{{ID: "0", Received: 2}}}, 10*time.Second)
-	h.add(InstancesSample{At: midday().Add(-time.Second), Silent: 9}, 10*time.Second)
+	h.add(InstancesSample{At: midday(), Instances: []InstanceSample{{ID: "0", Received: 2}}}, 10*time.Second, time.Minute)
+	h.add(InstancesSample{At: midday().Add(-time.Second), Silent: 9}, 10*time.Second, time.Minute)
 	r := h.read()
 	require.InDelta(t, 0, valueOf(t, r.Silent), 0)
 	require.InDelta(t, 2, valueOf(t, r.InFlight), 0)

@@ -316,7 +316,7 @@ func (s *Store) RecordInstances(workload Workload, sample InstancesSample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state := s.workloads[workload]; state != nil {
-		state.history.add(sample, s.rateWindow)
+		state.history.add(sample, s.rateWindow, s.staleAfter)
 		state.failure = nil
 	}
 }

@@ -132,7 +132,7 @@ func checkBusy(t *testing.T, w *worker, load float64) {
 		if n%300 == 299 {
 			w.restart()
 		}
-		h.add(InstancesSample{At: midday().Add(w.now), Instances: []InstanceSample{w.sample()}}, 10*time.Second)
+		h.add(InstancesSample{At: midday().Add(w.now), Instances: []InstanceSample{w.sample()}}, 10*time.Second, time.Minute)
 		r := h.read()
 		asynchronous = asynchronous || r.Asynchronous
 		if busy, err := r.Busy.Value(); err == nil && n > 100 {
@@ -159,7 +159,7 @@ func BenchmarkInstancesRead100(b *testing.B) {
 			sample.Instances = append(sample.Instances,
 				r.counts(int64(50*n), int64(50*n), 0, int64(50*n), time.Duration(n)*time.Second))
 		}
-		h.add(sample, 10*time.Second)
+		h.add(sample, 10*time.Second, time.Minute)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
