@@ -200,6 +200,29 @@ func TestAnAnswerThatLacksPartitionsIsALowerBound(t *testing.T) {
 	require.InDelta(t, 40, known(t, r.ProcessRate), 1e-9)
 }
 
+func TestARateOfInstancesIsWholeIfAllThatConsumeAnswer(t *testing.T) {
+	store := newStore(t)
+	store.Feed(true)
+	resize := backlog.Object{Namespace: "shop", Name: "resize"}
+	subscription := backlog.NewSubscription(cluster(), function, orders)
+	subscription.Workload = resize
+	store.Track("me", subscription)
+	finished := func(at int, consumers ...string) backlog.Measurement {
+		store.Record(topic(orders), partitioned(at, backlog.Full, part{consumers: consumers}))
+		store.RecordInstances(resize, backlog.InstancesSample{
+			At: second(at), Instances: []backlog.InstanceSample{{ID: "a", Received: int64(at), Processed: int64(at)}}, Silent: 1,
+		})
+		r, err := store.Read(subscription, second(at))
+		require.NoError(t, err)
+		return r.Instances.ProcessRate
+	}
+	finished(0, "a", "b")
+	rate := finished(10, "a", "b")
+	require.False(t, rate.Known(), "b may finish messages too")
+	require.InDelta(t, 1, least(t, rate), 1e-9)
+	require.InDelta(t, 1, known(t, finished(20, "a")), 1e-9)
+}
+
 func TestAPartitionThatReturnsBringsNoBurst(t *testing.T) {
 	four := func(at int) backlog.TopicSample {
 		one := part{published: 1_000_000 + int64(at), delivered: 1_000_000 + int64(at), consumers: []string{"a"}}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"time"
 )
@@ -34,6 +35,7 @@ const (
 var (
 	errNoInstance = fmt.Errorf("%w: no instance answered", ErrNoData)
 	errNoCalls    = fmt.Errorf("%w: no call of the function ended within the window", ErrNoData)
+	errNotAll     = fmt.Errorf("%w: more instances consume than have shown their counters", ErrPartial)
 	errNotTimed   = errors.New("sinks and sources do not measure their calls")
 	errNotAllTime = errors.New("this runtime does not time calls that fail, and many did")
 )
@@ -78,8 +80,12 @@ func (h *instancesHistory) add(sample InstancesSample, window, staleAfter time.D
 	}
 }
 
-func (h *instancesHistory) read() InstancesReading {
-	var sum instancesSum
+// read returns the reading. consumers are those of the subscription, if known.
+func (h *instancesHistory) read(consumers Measurement) InstancesReading {
+	sum := instancesSum{silent: h.silent, consuming: math.Inf(1)}
+	if consuming, err := consumers.Value(); err == nil {
+		sum.consuming = consuming
+	}
 	var began map[string]time.Time
 	for id, instance := range h.instances {
 		if instance.at.Before(h.at) {
@@ -103,7 +109,9 @@ func (h *instancesHistory) read() InstancesReading {
 }
 
 type instancesSum struct {
-	answering, measured      int
+	answering, silent        int
+	measured                 int
+	consuming                float64 // infinite if unknown
 	processed                float64 // per second
 	userFailed, systemFailed float64 // per second
 	window                   time.Duration
@@ -152,7 +160,7 @@ func (s *instancesSum) reading() InstancesReading {
 		return unknownInstances(errNoInstance)
 	}
 	r := unknownInstances(ErrNoRate)
-	r.InFlight = Known(float64(s.inFlight))
+	r.InFlight = s.over(s.answering, float64(s.inFlight))
 	r.ServiceTime = Unknown(errNoCalls)
 	switch {
 	case s.timed > 0:
@@ -169,10 +177,19 @@ func (s *instancesSum) reading() InstancesReading {
 	}
 	if s.measured > 0 {
 		r.Window = s.window
-		r.ProcessRate = Known(s.processed)
-		r.UserExceptionRate, r.SystemExceptionRate = Known(s.userFailed), Known(s.systemFailed)
+		r.ProcessRate = s.over(s.measured, s.processed)
+		r.UserExceptionRate, r.SystemExceptionRate = s.over(s.measured, s.userFailed), s.over(s.measured, s.systemFailed)
 	}
 	return r
+}
+
+// over is a sum over some instances: a lower bound if another one may consume. One that starts is silent and does not
+// consume yet, so as many as consume are all.
+func (s *instancesSum) over(instances int, sum float64) Measurement {
+	if instances == s.answering+s.silent || float64(instances) >= s.consuming {
+		return Known(sum)
+	}
+	return AtLeast(sum, errNotAll)
 }
 
 // instanceHistory is the recent history of one instance's counters.

@@ -49,11 +49,22 @@ func valueOf(t *testing.T, m Measurement) float64 {
 	return value
 }
 
+// leastOf is the value of a lower bound.
+func leastOf(t *testing.T, m Measurement) float64 {
+	t.Helper()
+	_, err := m.Value()
+	require.ErrorIs(t, err, ErrPartial)
+	value, err := m.LowerBound()
+	require.NoError(t, err)
+	return value
+}
+
 func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 	java, other := runtime{id: "0", failuresTimed: true}, runtime{id: "1", failuresTimed: true}
 	python, sink := runtime{id: "0"}, runtime{id: "0", untimed: true}
 	tests := map[string]struct {
-		looks []look
+		looks     []look
+		consumers Measurement
 		// staleAfter is a minute by default.
 		staleAfter time.Duration
 		check      func(*testing.T, InstancesReading)
@@ -86,7 +97,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				}},
 			},
 			check: func(t *testing.T, r InstancesReading) {
-				require.InDelta(t, 5, valueOf(t, r.ProcessRate), 1e-9)
+				require.InDelta(t, 5, leastOf(t, r.ProcessRate), 1e-9)
 				require.InDelta(t, 0, valueOf(t, r.InFlight), 0)
 				require.InDelta(t, 0.5, valueOf(t, r.Busy), 1e-9)
 				require.InDelta(t, 2, valueOf(t, r.Answering), 0)
@@ -99,8 +110,37 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				{at: 10, instances: []InstanceSample{java.counts(50, 50, 0, 50, 5*time.Second)}, silent: 1},
 			},
 			check: func(t *testing.T, r InstancesReading) {
-				require.InDelta(t, 5, valueOf(t, r.ProcessRate), 1e-9)
+				require.InDelta(t, 5, leastOf(t, r.ProcessRate), 1e-9)
 				require.InDelta(t, 1, valueOf(t, r.Silent), 0)
+			},
+		},
+		"knows the least of every sum while one that consumes is silent": {
+			looks: []look{
+				{at: 0, instances: []InstanceSample{java.counts(0, 0, 0, 0, 0)}, silent: 1},
+				{at: 10, instances: []InstanceSample{java.counts(71, 50, 20, 70, 5*time.Second)}, silent: 1},
+			},
+			consumers: Known(2),
+			check: func(t *testing.T, r InstancesReading) {
+				require.InDelta(t, 5, leastOf(t, r.ProcessRate), 1e-9)
+				require.InDelta(t, 2, leastOf(t, r.UserExceptionRate), 1e-9)
+				require.InDelta(t, 0, leastOf(t, r.SystemExceptionRate), 0)
+				require.InDelta(t, 1, leastOf(t, r.InFlight), 0)
+				require.InDelta(t, 0.5, valueOf(t, r.Busy), 1e-9)
+				require.InDelta(t, 1.0/14, valueOf(t, r.ServiceTime), 1e-9)
+			},
+		},
+		"knows the rate of all that consume while others start": {
+			looks: []look{
+				{at: 0, instances: []InstanceSample{java.counts(0, 0, 0, 0, 0)}, silent: 2},
+				{at: 10, instances: []InstanceSample{
+					java.counts(50, 50, 0, 50, 5*time.Second),
+					other.counts(0, 0, 0, 0, 0),
+				}, silent: 1},
+			},
+			consumers: Known(1),
+			check: func(t *testing.T, r InstancesReading) {
+				require.InDelta(t, 5, valueOf(t, r.ProcessRate), 1e-9)
+				require.InDelta(t, 0, valueOf(t, r.UserExceptionRate), 0)
 			},
 		},
 		"measures between the times at which an instance was read": {
@@ -303,7 +343,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				h.add(InstancesSample{At: at, Instances: l.instances, Silent: l.silent}, 10*time.Second,
 					cmp.Or(test.staleAfter, time.Minute))
 			}
-			r := h.read()
+			r := h.read(test.consumers)
 			require.Equal(t, at, r.At)
 			test.check(t, r)
 		})
@@ -317,11 +357,11 @@ func TestInstancesReadingSaysWhyNothingIsKnown(t *testing.T) {
 	subscription := Subscription{Name: "s", Topics: []string{"orders"}, Workload: resize}
 	store.Track("me", subscription)
 	store.Feed(true)
-	_, err = store.readInstances(resize, midday()).Busy.Value()
+	_, err = store.readInstances(resize, Known(1), midday()).Busy.Value()
 	require.ErrorIs(t, err, ErrNoData)
 
 	store.RecordInstances(resize, InstancesSample{At: midday(), Instances: []InstanceSample{{ID: "0"}}})
-	stale := store.readInstances(resize, midday().Add(time.Minute+1))
+	stale := store.readInstances(resize, Known(1), midday().Add(time.Minute+1))
 	require.Equal(t, midday(), stale.At)
 	for _, m := range []Measurement{stale.Answering, stale.Silent, stale.InFlight, stale.ProcessRate} {
 		_, err = m.Value()
@@ -333,7 +373,7 @@ func TestInstancesIgnoreAnswersOutOfOrder(t *testing.T) {
 	var h instancesHistory
 	h.add(InstancesSample{At: midday(), Instances: []InstanceSample{{ID: "0", Received: 2}}}, 10*time.Second, time.Minute)
 	h.add(InstancesSample{At: midday().Add(-time.Second), Silent: 9}, 10*time.Second, time.Minute)
-	r := h.read()
+	r := h.read(Known(1))
 	require.InDelta(t, 0, valueOf(t, r.Silent), 0)
 	require.InDelta(t, 2, valueOf(t, r.InFlight), 0)
 }

@@ -43,7 +43,7 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 	if sum.Window == 0 { // one answer about each: nothing was counted before it
 		sum = sum.withoutRates()
 	}
-	sum.Instances = s.readInstances(subscription.Workload, now)
+	sum.Instances = s.readInstances(subscription.Workload, sum.Consumers, now)
 	return sum, nil
 }
 

@@ -195,8 +195,8 @@ type PartitionReading struct {
 	Consumers Measurement
 }
 
-// InstancesReading has the rates of a function's instances, over all that answered twice. Every measurement is
-// ErrNotRequested if the Subscription names no workload.
+// InstancesReading has the rates of a function's instances, over all that answered twice: sums are lower bounds while
+// others may consume. Every measurement is ErrNotRequested if the Subscription names no workload.
 type InstancesReading struct {
 	// At is when they were read, and Window the longest time that rates were measured over: an instance with long calls is
 	// measured over several calls.

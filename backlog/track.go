@@ -332,7 +332,7 @@ func (s *Store) FailInstances(workload Workload, reason error) {
 
 // readInstances returns the state of the instances of a workload. It never fails, since the subscription is known
 // without it. mu is held.
-func (s *tracked) readInstances(workload Workload, now time.Time) InstancesReading {
+func (s *tracked) readInstances(workload Workload, consumers Measurement, now time.Time) InstancesReading {
 	if workload == nil {
 		return unknownInstances(ErrNotRequested)
 	}
@@ -351,5 +351,5 @@ func (s *tracked) readInstances(workload Workload, now time.Time) InstancesReadi
 		r.At = state.history.at
 		return r
 	}
-	return state.history.read()
+	return state.history.read(consumers)
 }

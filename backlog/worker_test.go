@@ -133,7 +133,7 @@ func checkBusy(t *testing.T, w *worker, load float64) {
 			w.restart()
 		}
 		h.add(InstancesSample{At: midday().Add(w.now), Instances: []InstanceSample{w.sample()}}, 10*time.Second, time.Minute)
-		r := h.read()
+		r := h.read(Known(1))
 		asynchronous = asynchronous || r.Asynchronous
 		if busy, err := r.Busy.Value(); err == nil && n > 100 {
 			readings, sum = readings+1, sum+busy
@@ -163,7 +163,7 @@ func BenchmarkInstancesRead100(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if r := h.read(); !r.Busy.Known() {
+		if r := h.read(Known(1)); !r.Busy.Known() {
 			b.Fatal("unknown")
 		}
 	}

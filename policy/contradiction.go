@@ -45,10 +45,7 @@ func contradiction(in Input) string {
 	if err != nil {
 		return ""
 	}
-	finished, unknown := r.Instances.ProcessRate.Value()
-	if unknown != nil {
-		finished = 0
-	}
+	finished, _ := r.Instances.ProcessRate.LowerBound() // 0 if unknown
 	contradicts := func(sure, counted float64) bool {
 		return sure*seconds > contradictedMessages && sure > contradictedFactor*counted
 	}

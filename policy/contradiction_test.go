@@ -22,6 +22,9 @@ func TestContradictedCountersRemoveNoReplica(t *testing.T) {
 		"nothing arrives, and the instances finish hundreds": {
 			backlog.Known(0), backlog.Known(0), backlog.Known(0), backlog.Known(300), true, backlog.Shared,
 		},
+		"nothing arrives, and the instances that answer finish hundreds": {
+			backlog.Known(0), backlog.Known(0), backlog.Known(0), backlog.AtLeast(300, backlog.ErrPartial), true, backlog.Shared,
+		},
 		"nothing arrives, and the backlog grows": {
 			backlog.Known(0), backlog.Known(0), backlog.Known(20), backlog.Unknown(backlog.ErrNotRequested), true,
 			backlog.Shared,
@@ -147,6 +150,9 @@ func TestASurgeIsTakenBackIfItsMessagesAreNotFound(t *testing.T) {
 		"in the backlog":                      {waiting: 0.9, stays: true},
 		"finished":                            {finished: 0.9, stays: true},
 		"some of both":                        {waiting: 0.4, finished: 0.4, stays: true},
+		"finished, and few instances answer": {finished: 0.9, stays: true, change: func(r *backlog.Reading) {
+			r.Instances.ProcessRate = backlog.AtLeast(100, backlog.ErrPartial)
+		}},
 		"the backlog is unknown": {
 			change: unknown(func(r *backlog.Reading) *backlog.Measurement { return &r.Ready }), stays: true,
 		},

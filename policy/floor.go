@@ -74,7 +74,7 @@ func (in Input) consumers() float64 {
 // inCalls is the number of unacknowledged messages that replicas may be processing: one each, or those that they say.
 func inCalls(in Input) float64 {
 	calls := in.consumers() * float64(in.perReplica())
-	if inFlight, err := in.Reading.Instances.InFlight.Value(); err == nil {
+	if inFlight, err := in.Reading.Instances.InFlight.LowerBound(); err == nil {
 		calls = inFlight
 	}
 	if unacked, err := in.Reading.Unacked.Value(); err == nil {
@@ -124,7 +124,7 @@ const failedFor = 2 * time.Minute
 const failingShare = 0.5
 
 func failing(in Input) bool {
-	failed, err := in.Reading.Instances.UserExceptionRate.Value()
-	processed, unknown := in.Reading.Instances.ProcessRate.Value()
+	failed, err := in.Reading.Instances.UserExceptionRate.LowerBound()
+	processed, unknown := in.Reading.Instances.ProcessRate.LowerBound() // of the same instances
 	return err == nil && unknown == nil && failed > 0 && failed > failingShare*(failed+processed)
 }

@@ -121,12 +121,14 @@ func TestTheFloorOfABacklog(t *testing.T) {
 func TestAFunctionThatMostlyThrowsGetsNoReplicasForItsBacklog(t *testing.T) {
 	rate := backlog.Known
 	unknown := backlog.Unknown(backlog.ErrNotRequested)
+	least := func(rate float64) backlog.Measurement { return backlog.AtLeast(rate, backlog.ErrPartial) }
 	tests := map[string]struct {
 		failed, processed backlog.Measurement
 		helped            bool
 	}{
 		"more fail than not":               {rate(60), rate(40), false},
 		"as many attempts fail as succeed": {rate(50), rate(50), true},
+		"more fail of those that answer":   {least(30), least(20), false},
 		"all attempts fail":                {rate(60), rate(0), false},
 		"no attempt fails":                 {rate(0), rate(100), true},
 		"no attempts":                      {rate(0), rate(0), true},

@@ -128,7 +128,7 @@ func timedCalls(r backlog.InstancesReading) (calls, serviceTime float64) {
 	if err != nil {
 		return 0, 0
 	}
-	processed, _ := r.ProcessRate.Value() // 0 if unknown: the observation then counts as one call
+	processed, _ := r.ProcessRate.LowerBound() // 0 if unknown: the observation then counts as one call
 	return processed * r.Window.Seconds(), serviceTime
 }
 

@@ -241,6 +241,28 @@ func TestTheRateOfAFailoverSubscriptionIsThatOfItsInstances(t *testing.T) {
 	require.Equal(t, int8(1), state.Capacity.Surprise, "600/s is far off")
 }
 
+func TestTheInstancesThatAnswerDoNotFinishWhatAllDo(t *testing.T) {
+	in := showing(1, 300, 0.9, true)
+	in.CurrentReplicas, in.Reading.Consumers = 1, backlog.Known(1)
+	in.Reading.Type = backlog.Failover
+	in.Reading.PublishRate, in.Reading.GrowthRate = backlog.Known(150), backlog.Known(50)
+	in.Reading.Instances.ProcessRate = backlog.AtLeast(20, backlog.ErrPartial)
+	_, state := policy.Decide(in, policy.State{Capacity: covering(0.9), ReadAt: noon()})
+	require.InDelta(t, 100, state.Capacity.MessagesPerSecond, 1, "what arrives and does not stay is finished")
+}
+
+func TestCallsOfTheInstancesThatAnswerCount(t *testing.T) {
+	variance := func(processed backlog.Measurement) float64 {
+		in := showing(1, 50, 0.5, false)
+		in.Reading.Instances.ServiceTime, in.Reading.Instances.ProcessRate = backlog.Known(0.019), processed
+		in.Reading.Instances.Window = 10 * time.Second
+		_, state := policy.Decide(in, policy.State{})
+		return state.Capacity.Variance
+	}
+	require.InDelta(t, variance(backlog.Known(50)), variance(backlog.AtLeast(50, backlog.ErrPartial)), 1e-9)
+	require.Less(t, variance(backlog.Known(50)), variance(backlog.Unknown(backlog.ErrPartial)))
+}
+
 // Replicas without metrics show no capacity until they are busy, and acknowledgements on their way are backlog.
 func TestAnIdlePoolThatDoesNotReportItsTimeIsReducedUntilACapacityIsKnown(t *testing.T) {
 	for name, tt := range map[string]struct{ inTransit, one, most float64 }{
