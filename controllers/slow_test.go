@@ -10,6 +10,8 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -56,6 +58,23 @@ func TestAutoWritesItselfWhileItsAutoscalerLags(t *testing.T) {
 	for range 2 {
 		require.Empty(t, onlyWrites(env.goOn(1100)), "it has four syncs again")
 	}
+}
+
+func TestAnAutoscalerThatAUserCappedStays(t *testing.T) {
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	env.firstDecision(700)
+	hpa := env.autoscaler()
+	hpa.Spec.MaxReplicas = 5
+	require.NoError(t, env.client.Update(t.Context(), hpa))
+	env.applyFails = apierrors.NewForbidden(autoscalingv2.Resource("horizontalpodautoscalers"), hpa.Name, nil)
+	for range 20 {
+		env.goOn(700)
+	}
+	require.NotNil(t, env.autoscaler())
+	require.Equal(t, int32(5), env.autoscaler().Spec.MaxReplicas)
+	require.Empty(t, env.written)
+	status, _ := env.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "False/ApplyRefused", status)
 }
 
 func TestAutoCreatesNoAutoscalerWhileManyLag(t *testing.T) {

@@ -138,6 +138,14 @@ func withoutRefused(o Observed, actions Actions) Actions {
 	return actions
 }
 
+// Refused is why the API server refused the last apply of our autoscaler; nil if it did not, or if the next is another.
+func (o Observed) Refused() *Violation {
+	if !o.History.refusal.same(o.Policy, identity(o)) {
+		return nil
+	}
+	return &o.History.refusal.problem
+}
+
 // identity of the autoscaler that an apply changes, without its status, which changes at every sync.
 func identity(o Observed) string {
 	switch {

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -73,7 +74,7 @@ type findings struct {
 	replicas *int32
 	// unfollowed: the operator has not acted on a change. unscaled: the autoscaler has not set the decided number.
 	unfollowed, unscaled period
-	// actuator had to set that number. lagging: it could, as a HorizontalPodAutoscaler without an error.
+	// actuator had to set that number. lagging: it could, see maySet.
 	actuator v1alpha1.Actuator
 	lagging  period
 	// notStarting: pods are pending or crash. missing: too few replicas run. unconnected: those have too few consumers.
@@ -109,9 +110,9 @@ func (h History) Decided(o plan.Observed, d *policy.Decision) History {
 	f.scaleDown = f.scaleDown.next(o, f.replicas)
 	f.replicas = &current
 	f.unfollowed = f.unfollowed.next(o.Target.Unfollowed != "" && o.Target.Frozen == nil, o.Now, 0)
-	unset, hpa := unscaled(o, *d), autoscalerOf(o)
+	unset := unscaled(o, *d)
 	f.unscaled = f.unscaled.next(unset, o.Now, 0)
-	f.lagging = f.watched(o).next(unset && hpa != nil && unable(hpa) == "", o.Now, 0)
+	f.lagging = f.watched(o).next(unset && maySet(o, d.Replicas), o.Now, 0)
 	stuck := policy.NotStarting(o.Pods, o.Now) != ""
 	f.notStarting = f.notStarting.next(stuck, o.Now, notStartingFor)
 	f.missing = f.missing.next(missing(o.Target, o.Pods), o.Now, 0)
@@ -185,6 +186,14 @@ func unscaled(o plan.Observed, d policy.Decision) bool {
 	current := *o.Target.Replicas
 	return d.Replicas != current && plan.Scales(o) && !o.CreatesChild() &&
 		!o.OwnScaledObject(o.Policy).Forbids(current, d.Replicas) && !withinTolerance(o, current, d.Replicas)
+}
+
+// maySet reports whether a HorizontalPodAutoscaler could set the number: it has no error, the API server did not refuse
+// to change it, and its own bounds, which a user may have edited, allow that.
+func maySet(o plan.Observed, decided int32) bool {
+	hpa := autoscalerOf(o)
+	return hpa != nil && unable(hpa) == "" && o.Refused() == nil &&
+		decided >= *cmp.Or(hpa.Spec.MinReplicas, new(int32(1))) && decided <= hpa.Spec.MaxReplicas
 }
 
 // withinTolerance reports whether an autoscaler without our tolerance ignores the change: up to a tenth.

@@ -237,6 +237,10 @@ func TestWhatAnAutoscalerHasToSet(t *testing.T) {
 	set := func(s *story) { s.d.Decision.Replicas, *s.o.Target.Replicas = 12, 11 }
 	conflicts := func(s *story) { s.o.Violation = &plan.Violation{Condition: v1alpha1.ConditionAutoscalerApplied} }
 	gap := func(s *story) { s.o.Now = s.o.Now.Add(time.Minute) }
+	refused := func(s *story) {
+		s.o.History = s.o.History.After(s.o, plan.Actions{}, plan.Result{Violation: &plan.Violation{}, Refused: true})
+	}
+	lowered := func(s *story) { s.d.Decision.Replicas, *s.o.Autoscaler.Spec.MinReplicas = 9, 10 }
 	fails := func(s *story) { saying(&s.o, corev1.ConditionFalse, "FailedGetObjectMetric", "") }
 	tests := map[string]struct {
 		given func(*story)
@@ -252,6 +256,9 @@ func TestWhatAnAutoscalerHasToSet(t *testing.T) {
 		"another autoscaler is in the way":    {seen(conflicts), -1},
 		"there is no autoscaler":              {seen(func(s *story) { s.o.Autoscaler = nil }), -1},
 		"the autoscaler reports an error":     {seen(fails), -1},
+		"the API server refused its change":   {seen(refused), -1},
+		"its maximum is less":                 {seen(func(s *story) { s.o.Autoscaler.Spec.MaxReplicas = 10 }), -1},
+		"its minimum is more":                 {seen(lowered), -1},
 		"the autoscaler has not seen a wake":  {seen(func(s *story) { disabled(&s.o) }), 30 * time.Second},
 		"a minute without a reconcile":        {seen(gap), 10 * time.Second},
 		"the change is within its tolerance":  {seen(func(s *story) { s.o.Autoscaler.Spec.Behavior = nil }), -1},
