@@ -58,6 +58,28 @@ func TestARefusedApplyIsRetriedOnceInAWhile(t *testing.T) {
 	}
 }
 
+func TestARefusedApplyWritesNoReplicas(t *testing.T) {
+	for name, change := range map[string]func(*plan.Observed){
+		"of an HPA":                     func(o *plan.Observed) { o.Autoscaler = nil },
+		"of a ScaledObject":             func(o *plan.Observed) { byKEDA(t)(o); o.ScaledObject, o.KEDAAutoscaler = nil, nil },
+		"of a ScaledObject that exists": func(o *plan.Observed) { byKEDA(t)(o); o.ScaledObject.Labels = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := outcome(t, 0)
+			mayBeZero(&o)
+			change(&o)
+			o.History = o.History.Seen(o)
+			actions := plan.New(o, &policy.Decision{Replicas: 5})
+			require.Equal(t, new(int32(5)), actions.Replicas)
+			result := plan.Unwritten(o, actions)
+			result.Violation, result.Refused = &plan.Violation{Reason: v1alpha1.ReasonRefused}, true
+			o.History = o.History.After(o, actions, result)
+			o.Now = o.Now.Add(10 * time.Second)
+			require.False(t, plan.NeedsWriter(o), "no writer reverted them")
+		})
+	}
+}
+
 func TestARefusedScaledObjectThatIsCurrentAgainDelaysNoWake(t *testing.T) {
 	o := outcome(t, 0)
 	mayBeZero(&o)
