@@ -5,12 +5,14 @@ package controllers
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -119,6 +121,44 @@ func TestARefusedApplyBecomesACondition(t *testing.T) {
 			require.Equal(t, []string{"apply", "patch status"}, env.reconcile())
 			status, _ = env.condition(v1alpha1.ConditionAutoscalerApplied)
 			require.Equal(t, "True/Applied", status)
+		})
+	}
+}
+
+func TestARefusedApplyAtZeroIsReportedOnce(t *testing.T) {
+	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorKEDA} {
+		t.Run(string(actuator), func(t *testing.T) {
+			env := newKEDAEnv(t, idleFunction(), idlePolicy(actuator))
+			env.applyFails = apierrors.NewForbidden(autoscalingv2.Resource("any"), "x", fmt.Errorf("exceeded quota"))
+			env.reconcile()
+			env.answer(500, 10_000)
+			env.reconcile()
+			require.Contains(t, env.writes, "apply")
+			env.events()
+			refused, retries := env.now, 0
+			for range 20 {
+				if slices.Contains(env.goOn(500), "apply") {
+					retries++
+				}
+			}
+			require.Equal(t, 5, retries)
+			applied := meta.FindStatusCondition(env.policy().Status.Conditions, v1alpha1.ConditionAutoscalerApplied)
+			require.True(t, applied.LastTransitionTime.Time.Equal(refused.Truncate(time.Second)))
+			require.Equal(t, []string{
+				"Warning ApplyRefused messages wait longer than the latency objective: see condition Ready",
+			}, env.events())
+			require.Empty(t, env.written)
+			status, message := env.condition(v1alpha1.ConditionStalled)
+			require.Equal(t, "True/ApplyRefused", status)
+			require.Contains(t, message, "exceeded quota")
+
+			env.applyFails = nil
+			env.after(time.Minute)
+			env.goOn(500)
+			env.goOn(500)
+			require.NotEmpty(t, env.written)
+			status, message = env.condition(v1alpha1.ConditionAutoscalerApplied)
+			require.Equal(t, "True/Applied", status, message)
 		})
 	}
 }

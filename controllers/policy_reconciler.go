@@ -171,6 +171,7 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 	}
 	if actions.StatusFirst {
 		unwritten := plan.Unwritten(observed, actions)
+		unwritten.Violation = observed.Refused() // also before a retry
 		status := report.Status(observed, memory.reported, decision, state, unwritten)
 		if err := r.report(ctx, observed, memory, decision, status); err != nil {
 			return "", err

@@ -50,6 +50,12 @@ func TestConditionsOfZeroDirectAndPaused(t *testing.T) {
 		"at zero before the autoscaler looked": {
 			0, []func(*plan.Observed){mayBeZero}, "True/ScaledToZero", "True/ScaledToZero", "True/Applied", "scaled to zero",
 		},
+		"at zero before there is an autoscaler": {
+			0,
+			[]func(*plan.Observed){mayBeZero, func(o *plan.Observed) { o.Autoscaler = nil }},
+			"Unknown/Pending", "True/ScaledToZero", "Unknown/Pending",
+			"the HorizontalPodAutoscaler is about to be created",
+		},
 		"back from zero before the autoscaler looked": {
 			4, []func(*plan.Observed){
 				mayBeZero,

@@ -146,7 +146,9 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 			"created when they may change: "+o.Target.Frozen.Message)
 	case o.Autoscaler == nil && o.Unknown != nil:
 		return Unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler is created after the first answer from Pulsar")
-	case o.Autoscaler != nil && !plan.ToleranceHonoured(o.Autoscaler):
+	case o.Autoscaler == nil:
+		return Unsure(v1alpha1.ReasonPending, "the HorizontalPodAutoscaler is about to be created")
+	case !plan.ToleranceHonoured(o.Autoscaler):
 		return Yes(v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped)
 	default:
 		return Yes(v1alpha1.ReasonApplied, "HorizontalPodAutoscaler "+plan.AutoscalerName(o.Policy.Name)+" is up to date")
