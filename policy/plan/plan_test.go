@@ -46,6 +46,11 @@ func TestNewPlansWrites(t *testing.T) {
 		return func(o *plan.Observed) { o.Policy.Spec.Mode = m }
 	}
 	frozen := func(o *plan.Observed) { o.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} }
+	shown := func(desired, replicas int32) func(*plan.Observed) {
+		return func(o *plan.Observed) {
+			o.Policy.Status.DesiredReplicas, o.Policy.Status.SpecReplicas = &desired, &replicas
+		}
+	}
 	type changes []func(*plan.Observed)
 	tests := map[string]struct {
 		current, decided int32
@@ -84,6 +89,17 @@ func TestNewPlansWrites(t *testing.T) {
 			changes{disabled, atZero},
 			"apply(min 1) status replicas=1",
 		},
+		"one at zero of which the condition has another reason wakes": {
+			0, 1,
+			changes{disabled, shown(5, 0)},
+			"apply(min 1) status replicas=1",
+		},
+		"one that the status does not show at zero yet wakes": {
+			0, 1,
+			changes{disabled, shown(0, 3)},
+			"apply(min 1) status replicas=1",
+		},
+		"no write to one switched off since the last status": {0, 4, changes{disabled, shown(3, 3)}, "apply(min 1)"},
 		"a problem freezes":                            {3, 7, changes{violated}, ""},
 		"a problem freezes Direct":                     {3, 7, changes{violated, byDirect}, ""},
 		"a problem freezes at zero":                    {0, 7, changes{violated, mayBeZero}, ""},

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -52,15 +53,19 @@ func (s Subject) Limited() *v1alpha1.AutoscalingPolicy {
 }
 
 // SwitchedOff is the hold of a target of which the user set the replicas to 0 although minReplicas is more; nil if they
-// did not. A target that scaled to zero is not switched off when minReplicas is raised: its last condition
-// distinguishes the two.
+// did not. A target that the policy scaled to zero is not switched off when minReplicas is raised: the last status has
+// that condition, or it has desired replicas, which one that is switched off has not, and either number is 0.
 func (s Subject) SwitchedOff() *policy.Hold {
 	least := policy.MinReplicas(s.Policy.Spec)
 	if s.Target == nil || s.Target.Replicas == nil || *s.Target.Replicas != 0 || (least == 0 && !s.Target.NeverZero) {
 		return nil
 	}
-	last := meta.FindStatusCondition(s.Policy.Status.Conditions, v1alpha1.ConditionScalingActive)
+	status := s.Policy.Status
+	last := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScalingActive)
 	if last != nil && last.Reason == v1alpha1.ReasonScaledToZero {
+		return nil
+	}
+	if decided := status.DesiredReplicas; decided != nil && min(*decided, *cmp.Or(status.SpecReplicas, decided)) == 0 {
 		return nil
 	}
 	return &policy.Hold{Reason: policy.HoldSwitchedOff, Message: fmt.Sprintf(
