@@ -296,3 +296,31 @@ func TestAResetOfAFunctionIsUndoneByWhoWritesIt(t *testing.T) {
 		})
 	}
 }
+
+// TestAToolThatResetsToZeroIsNotFought: nothing but the controller wakes a target, whatever writes its other numbers.
+func TestAToolThatResetsToZeroIsNotFought(t *testing.T) {
+	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorKEDA} {
+		t.Run(string(actuator), func(t *testing.T) {
+			env := newKEDAEnv(t, idleFunction(), idlePolicy(actuator))
+			env.firstDecision(0)
+			env.kedaRuns()
+			env.goOn(500)
+			require.Len(t, env.written, 1)
+			for range 30 {
+				env.after(time.Second)
+				env.reconcile() // the watch shows the write
+				env.managed.entries = applied("argocd-controller", "replicas")
+				env.scaleManually(0)
+				env.after(time.Second)
+				env.answer(500, 10_000)
+				env.reconcile()
+			}
+			require.LessOrEqual(t, len(env.written), 4, "in a minute")
+			status, message := env.condition(v1alpha1.ConditionReady)
+			require.Equal(t, "False/ReplicasReset", status)
+			require.Contains(t, message, "spec.replicas was reset within a minute after the controller had written it back, by "+
+				"Argo CD (manager argocd-controller, Apply)")
+			require.Zero(t, *env.policy().Status.DesiredReplicas)
+		})
+	}
+}

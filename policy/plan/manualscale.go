@@ -22,8 +22,13 @@ const lookUpEvery = 10 * time.Second
 // NeedsWriter reports whether to look up the writer of the target's replicas. Where the controller writes them, its
 // next write depends on the writer, so every change is looked up.
 func NeedsWriter(o Observed) bool {
-	due := o.Actuator.Type == v1alpha1.ActuatorDirect || o.Now.Sub(o.History.scales.lookedUpAt) >= lookUpEvery
-	return due && unexplained(o)
+	return unexplained(o) && (writesItself(o) || o.Now.Sub(o.History.scales.lookedUpAt) >= lookUpEvery)
+}
+
+// writesItself reports whether the controller writes the next number of the target's replicas. An HPA or KEDA writes it
+// at its next sync, and does nothing at zero.
+func writesItself(o Observed) bool {
+	return o.Actuator.Type == v1alpha1.ActuatorDirect || *o.Target.Replicas == 0
 }
 
 // unexplained reports whether others than the controller changed the replicas, by no decision.
@@ -172,7 +177,7 @@ func (s scaleHistory) overruled(o Observed, from int32) scaleHistory {
 	before := s.instead
 	s.instead = nil
 	switch m := DetectManualScale(o); {
-	case resetByManifest(o.Subject, o.Actuator.Type, m):
+	case resetByManifest(o, m):
 		s.resets = s.resets.add(*m, o.Now)
 		if !s.resets.paused(o.Now) {
 			s.instead = cmp.Or(before, &from)
@@ -184,9 +189,9 @@ func (s scaleHistory) overruled(o Observed, from int32) scaleHistory {
 }
 
 // resetByManifest reports whether a tool that applies manifests changed the replicas where the controller writes them
-// itself. An HPA or KEDA restores them at its next sync. Setting 0 replicas to switch scaling off is no reset.
-func resetByManifest(s Subject, by v1alpha1.Actuator, m *ManualScale) bool {
-	return m != nil && m.Failed == nil && m.Writer.applies() && by == v1alpha1.ActuatorDirect && s.SwitchedOff() == nil
+// itself. Setting 0 replicas to switch scaling off is no reset.
+func resetByManifest(o Observed, m *ManualScale) bool {
+	return m != nil && m.Failed == nil && m.Writer.applies() && writesItself(o) && o.SwitchedOff() == nil
 }
 
 // createdBefore is what was decided if the process before this one raised the entry to have its child created, which

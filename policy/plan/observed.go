@@ -104,7 +104,7 @@ func (o Observed) CurrentReplicas() int32 {
 
 // KeptReset is the hold in a fight with the tool that resets the replicas; nil for none.
 func (o Observed) KeptReset() *policy.Hold {
-	if o.Actuator.Type != v1alpha1.ActuatorDirect {
+	if o.Target.Replicas == nil || !writesItself(o) {
 		return nil
 	}
 	return o.History.scales.resets.hold(o.Now)
