@@ -83,3 +83,30 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 		})
 	}
 }
+
+func TestNothingIsSuspendedForAnAutoscalerWithoutMetrics(t *testing.T) {
+	for name, test := range map[string]struct {
+		actuator v1alpha1.Actuator
+		want     string
+	}{
+		"an HPA that the spec names": {
+			v1alpha1.ActuatorHPA,
+			"; the controller does not take it over for actuator HPA: it is set in spec.actuator, although " +
+				"custom.metrics.k8s.io is served by Service monitoring/other, so no HorizontalPodAutoscaler can read metrics " +
+				"from the adapter: use Direct",
+		},
+		"Auto chooses another": {v1alpha1.ActuatorAuto, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := contested(conflict("HorizontalPodAutoscaler", "theirs", ""))
+			w.Policy.Spec.Actuator, w.Capabilities.MetricsAPIHolder = test.actuator, "Service monitoring/other"
+			w.Actuator, w.Violation = plan.Choose(w.Subject, w.Autoscalers, w.Unset), plan.Check(w.Subject, w.Autoscalers)
+			step, problem := plan.NextSuspension(w)
+			require.Equal(t, test.want == "", step != nil)
+			if test.want != "" {
+				require.Equal(t, v1alpha1.ReasonConflictingAutoscaler, problem.Reason)
+				require.Contains(t, problem.Message, test.want)
+			}
+		})
+	}
+}

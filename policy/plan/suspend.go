@@ -62,6 +62,8 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 			v.Message)
 	case hold != nil:
 		return nil, keep(v.Message + "; the controller does not take it over now: " + hold.Message)
+	case o.Actuator.Type == v1alpha1.ActuatorHPA && o.Capabilities.noMetricsReason() != "":
+		return nil, keep(v.Message + "; the controller does not take it over for actuator HPA: " + o.Actuator.Reason)
 	}
 	if why := cannotTakeOver(o.Subject, o.Conflicting); why != "" {
 		return nil, keep(why)
