@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
@@ -150,28 +151,53 @@ func TestTheMetricsAPIIsCheckedForHorizontalPodAutoscalersAlone(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		edit   func(*v1alpha1.AutoscalingPolicy)
-		needed bool
+		result checkResult
 	}{
-		"by default": {actuator(""), true},
-		"Auto":       {actuator(v1alpha1.ActuatorAuto), true},
-		"HPA":        {actuator(v1alpha1.ActuatorHPA), true},
-		"Direct":     {actuator(v1alpha1.ActuatorDirect), false},
-		"KEDA":       {actuator(v1alpha1.ActuatorKEDA), false},
+		"by default": {actuator(""), resultWarning},
+		"Auto":       {actuator(v1alpha1.ActuatorAuto), resultWarning},
+		"HPA":        {actuator(v1alpha1.ActuatorHPA), resultError},
+		"HPA in mode Recommend": {func(p *v1alpha1.AutoscalingPolicy) {
+			p.Spec.Actuator, p.Spec.Mode = v1alpha1.ActuatorHPA, v1alpha1.ModeRecommend
+		}, resultWarning},
+		"Direct": {actuator(v1alpha1.ActuatorDirect), ""},
+		"KEDA":   {actuator(v1alpha1.ActuatorKEDA), ""},
 		"a function of a worker": {func(p *v1alpha1.AutoscalingPolicy) {
 			p.Spec.ScaleTargetRef, p.Spec.PulsarFunctionRef.Name = v1alpha1.ScaleTargetRef{}, "resize"
-		}, false},
+		}, ""},
 		"a component of a FunctionMesh": {func(p *v1alpha1.AutoscalingPolicy) {
 			p.Spec.ScaleTargetRef.Kind, p.Spec.ScaleTargetRef.Component.Name = "FunctionMesh", "resize"
-		}, false},
+		}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			server := newAPIServer(t, judgedPolicy(test.edit))
-			server.objects[apiServicesPath] = apiServices()
-			out, err := server.check(t, "", "resize")
-			require.NoError(t, err)
-			require.Equal(t, test.needed, strings.Contains(out, "metrics API"), out)
-		})
+		for who, services := range map[string]apiregistrationv1.APIServiceList{
+			"no APIService":       apiServices(),
+			"Service another/one": apiServices(apiService("another", "one", "v1beta1", 1, nil)),
+		} {
+			t.Run(name+" with "+who, func(t *testing.T) {
+				server := newAPIServer(t, judgedPolicy(test.edit))
+				server.objects[apiServicesPath] = services
+				out, err := server.check(t, "", "resize")
+				require.Equal(t, test.result == resultError, err != nil, "%v", err)
+				require.Equal(t, test.result != "", strings.Contains(out, "metrics API"), out)
+				if test.result != "" {
+					require.Contains(t, flat(out), string(test.result)+" metrics API: "+who+" serves custom.metrics.k8s.io, so ")
+				}
+				require.Equal(t, strings.HasPrefix(name, "HPA"), strings.Contains(flat(out), "set actuator Auto or Direct"), out)
+			})
+		}
 	}
+}
+
+func TestARightThatAPolicyMayDoWithoutIsNoError(t *testing.T) {
+	server := newAPIServer(t, judgedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
+		p.Spec.ConflictPolicy, p.Spec.Pulsar = v1alpha1.ConflictTakeOver, &v1alpha1.PulsarConnection{AuthSecret: "pulsar"}
+	}))
+	server.denied = []string{"patch functions", "get secrets"}
+	out, err := server.check(t, "", "resize")
+	require.NoError(t, err)
+	require.Contains(t, flat(out), "warning rights: ServiceAccount pulsar-autoscaler/adapter may not patch functions "+
+		"(set rbac.takeOver of the chart, or apply deploy/rbac/takeover.yaml, if it has to take over maxReplicas or a "+
+		"ScaledObject), nor get secrets (set rbac.secrets of the chart, or apply deploy/rbac/secrets.yaml; until then it "+
+		"uses its own credentials, if it has any) in namespace media;")
 }
 
 func TestCheckWritesJSONAndFailsWithAnError(t *testing.T) {

@@ -43,15 +43,19 @@ type checker struct {
 func (c checker) installation(ctx context.Context, namespace string) []checked {
 	list := []checked{c.definition(ctx, policyResource), c.definition(ctx, "autoscalingpolicysets")}
 	list = append(list, c.deployment(ctx))
-	list = append(list, c.metricsAPIs(ctx)...)
+	list = append(list, c.metricsAPIs(ctx, "")...)
 	return append(list, c.rights(ctx, namespace, allRights()))
 }
 
 // policy are the checks of a policy that the user wants in a mode.
 func (c checker) policy(ctx context.Context, p *v1alpha1.AutoscalingPolicy, mode v1alpha1.Mode) []checked {
 	var list []checked
-	if mayHaveHPA(p.Spec) {
-		list = c.metricsAPIs(ctx) // only HorizontalPodAutoscalers read decisions from them
+	if mayHaveHPA(p.Spec) { // only HorizontalPodAutoscalers read decisions from them
+		var named checkResult
+		if p.Spec.Actuator == v1alpha1.ActuatorHPA {
+			named = inAuto(mode)
+		}
+		list = c.metricsAPIs(ctx, named)
 	}
 	list = append(list, c.rights(ctx, p.Namespace, policyRights(c.kube.RESTMapper(), p.Spec)))
 	verdict := statusCheck{p, mode}.checks()
@@ -144,8 +148,9 @@ func readsNoPulsar(d appsv1.Deployment) bool {
 	return true
 }
 
-// metricsAPIs checks which server HorizontalPodAutoscalers get metrics from, and its certificate.
-func (c checker) metricsAPIs(ctx context.Context) []checked {
+// metricsAPIs checks which server HorizontalPodAutoscalers get metrics from, and its certificate. If that is not the
+// adapter, named is the result for a policy that names actuator HPA; empty for any other.
+func (c checker) metricsAPIs(ctx context.Context, named checkResult) []checked {
 	const check = "metrics API"
 	var services apiregistrationv1.APIServiceList
 	if err := c.kube.List(ctx, &services); err != nil {
@@ -153,18 +158,30 @@ func (c checker) metricsAPIs(ctx context.Context) []checked {
 	}
 	custom := preferred(services.Items, "custom.metrics.k8s.io")
 	if custom == nil {
-		return []checked{{check, resultWarning, "", "no APIService serves custom.metrics.k8s.io, so no " +
-			"HorizontalPodAutoscaler reads decisions, and the adapter writes replicas itself: see the log of the adapter, " +
-			"or apply deploy/adapter/apiservices.yaml"}}
+		return []checked{unserved(check, "no APIService serves custom.metrics.k8s.io", "see the log of the adapter, or "+
+			"apply deploy/adapter/apiservices.yaml", named)}
 	}
-	list := []checked{c.server(check, custom)}
+	var list []checked
 	if c.serves(custom) {
-		list = append(list, c.certificate(custom))
+		list = append(list, c.server(check, custom), c.certificate(custom))
+	} else {
+		list = append(list, unserved(check, holder(custom)+" serves "+custom.Spec.Group, "remove its APIServices of this "+
+			"group to use HorizontalPodAutoscalers (or set --adapter-namespace, if it is the adapter)", named))
 	}
 	if external := preferred(services.Items, "external.metrics.k8s.io"); external != nil && c.serves(external) {
 		list = append(list, c.server("external metrics", external))
 	}
 	return list
+}
+
+// unserved is the check of metrics that another server has, or none. Actuator Auto scales without them.
+func unserved(check, who, fix string, named checkResult) checked {
+	if named != "" {
+		return checked{check, named, "", who + ", so no HorizontalPodAutoscaler reads decisions: set actuator Auto or " +
+			"Direct, or " + fix}
+	}
+	return checked{check, resultWarning, "", who + ", so policies scale through KEDA, or the adapter writes replicas " +
+		"itself: " + fix}
 }
 
 // preferred is the APIService of a group that HorizontalPodAutoscalers get metrics from; nil without one.
@@ -188,20 +205,20 @@ func (c checker) serves(s *apiregistrationv1.APIService) bool {
 	return service != nil && service.Namespace == c.adapter.Namespace && service.Name == c.adapter.Name
 }
 
-// server checks who serves an APIService, and whether the API server reaches it.
-func (c checker) server(check string, s *apiregistrationv1.APIService) checked {
-	holder := "the API server itself"
+// holder is who serves an APIService.
+func holder(s *apiregistrationv1.APIService) string {
 	if service := s.Spec.Service; service != nil {
-		holder = "Service " + service.Namespace + "/" + service.Name
+		return "Service " + service.Namespace + "/" + service.Name
 	}
+	return "the API server itself"
+}
+
+// server checks whether the API server reaches the adapter.
+func (c checker) server(check string, s *apiregistrationv1.APIService) checked {
 	available := helper.GetAPIServiceConditionByType(s, apiregistrationv1.Available)
 	switch {
-	case !c.serves(s):
-		return checked{check, resultWarning, "", fmt.Sprintf("%s serves %s, so policies scale through KEDA, or the adapter "+
-			"writes replicas itself: to use HorizontalPodAutoscalers, remove its APIServices of this group (or set "+
-			"--adapter-namespace, if it is the adapter)", holder, s.Spec.Group)}
 	case available == nil || available.Status != apiregistrationv1.ConditionTrue:
-		found := checked{check, resultError, "", "the API server has not reached " + holder + " yet"}
+		found := checked{check, resultError, "", "the API server has not reached " + holder(s) + " yet"}
 		if available != nil {
 			found.Reason, found.Message = available.Reason, available.Message
 		}
@@ -209,7 +226,7 @@ func (c checker) server(check string, s *apiregistrationv1.APIService) checked {
 			c.adapter.Name)
 		return found
 	default:
-		return checked{check, resultOK, available.Reason, holder + " serves " + s.Name}
+		return checked{check, resultOK, available.Reason, holder(s) + " serves " + s.Name}
 	}
 }
 

@@ -38,8 +38,22 @@ func (r right) fix() string {
 	if r.value == "" {
 		return "upgrade the chart, or apply deploy/rbac/" + r.file
 	}
-	return fmt.Sprintf("set %s of the chart, or apply deploy/rbac/%s", r.value, r.file)
+	fix := fmt.Sprintf("set %s of the chart, or apply deploy/rbac/%s", r.value, r.file)
+	switch {
+	case r.missing != resultWarning:
+	case r.value == valueTakeOver:
+		fix += ", if it has to take over maxReplicas or a ScaledObject"
+	case r.value == valueSecrets:
+		fix += "; until then it uses its own credentials, if it has any"
+	}
+	return fix
 }
+
+// Values of the chart that some policies need.
+const (
+	valueTakeOver = "rbac.takeOver"
+	valueSecrets  = "rbac.secrets"
+)
 
 // Groups of resources.
 const (
@@ -66,16 +80,20 @@ func allRights() []right {
 		{"patch", groupApps, "statefulsets", scaleSubresource, "rbac.statefulSets", "statefulsets.yaml", resultWarning},
 		{"patch", groupApps, "deployments", scaleSubresource, "rbac.deployments", "deployments.yaml", resultWarning},
 		{"list", "", "pods", "", "rbac.pods", "pods.yaml", resultWarning},
-		{"get", "", "secrets", "", "rbac.secrets", "secrets.yaml", resultOK},
-		{"patch", cluster.FunctionMeshGroup, "functions", "", "rbac.takeOver", "takeover.yaml", resultOK},
+		{"get", "", "secrets", "", valueSecrets, "secrets.yaml", resultOK},
+		{"patch", cluster.FunctionMeshGroup, "functions", "", valueTakeOver, "takeover.yaml", resultOK},
 		{"patch", cluster.FunctionMeshGroup, "functionmeshes", "", "rbac.functionMeshes", "functionmeshes.yaml", resultOK},
 		{"create", groupKEDA, "scaledobjects", "", "scaler.enabled", "keda.yaml", resultOK},
 		{"patch", "argoproj.io", "rollouts", scaleSubresource, "rbac.rollouts", "rollouts.yaml", resultOK},
 	}
 }
 
-func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) []right {
-	var needed []right
+// policyRights are an error if a policy never scales without them, and a warning if it may.
+func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) (needed []right) {
+	add := func(missing checkResult, r right) {
+		r.missing = missing
+		needed = append(needed, r)
+	}
 	ref := spec.ScaleTargetRef
 	group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	// A kind that is not installed is a problem of the target.
@@ -83,32 +101,33 @@ func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) []
 		resource := mapping.Resource.Resource
 		isComponent := ref.Component.Name != ""
 		if isComponent {
-			needed = append(needed, right{"patch", group.Group, resource, "", "rbac.functionMeshes", "functionmeshes.yaml", ""})
+			add(resultError, right{"patch", group.Group, resource, "", "rbac.functionMeshes", "functionmeshes.yaml", ""})
 		} else {
-			needed = append(needed, scaleRight(group.Group, resource))
+			add(resultError, scaleRight(group.Group, resource))
 		}
 		if spec.ConflictPolicy == v1alpha1.ConflictTakeOver && group.Group == cluster.FunctionMeshGroup && !isComponent {
-			needed = append(needed, right{"patch", group.Group, resource, "", "rbac.takeOver", "takeover.yaml", ""})
+			add(resultWarning, right{"patch", group.Group, resource, "", valueTakeOver, "takeover.yaml", ""})
 		}
 	}
 	if spec.ConflictPolicy == v1alpha1.ConflictTakeOver {
 		kind := cluster.GVK(cluster.KindScaledObject)
 		if _, err := kinds.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
-			needed = append(needed, right{"patch", groupKEDA, "scaledobjects", "", "rbac.takeOver", "takeover.yaml", ""})
+			add(resultWarning, right{"patch", groupKEDA, "scaledobjects", "", valueTakeOver, "takeover.yaml", ""})
 		}
 	}
 	switch spec.Actuator {
 	case v1alpha1.ActuatorDirect:
 	case v1alpha1.ActuatorKEDA:
-		needed = append(needed, right{"create", groupKEDA, "scaledobjects", "", "scaler.enabled", "keda.yaml", ""})
+		add(resultError, right{"create", groupKEDA, "scaledobjects", "", "scaler.enabled", "keda.yaml", ""})
 	default:
-		needed = append(needed, right{"create", groupAutoscaling, "horizontalpodautoscalers", "", "", "clusterrole.yaml", ""})
+		add(resultError, right{"create", groupAutoscaling, "horizontalpodautoscalers", "", "", "clusterrole.yaml", ""})
 	}
 	if pulsar := spec.Pulsar; pulsar != nil && (pulsar.AuthSecret != "" || pulsar.TLSConfig != nil) {
-		needed = append(needed, right{"get", "", "secrets", "", "rbac.secrets", "secrets.yaml", ""})
-	}
-	for i := range needed {
-		needed[i].missing = resultError
+		missing := resultWarning
+		if spec.PulsarFunctionRef.Name != "" { // function workers are not shown the adapter's own credentials
+			missing = resultError
+		}
+		add(missing, right{"get", "", "secrets", "", valueSecrets, "secrets.yaml", ""})
 	}
 	return needed
 }

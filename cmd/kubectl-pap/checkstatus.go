@@ -122,12 +122,17 @@ func (c statusCheck) autoscalers() checked {
 		if c.policy.Spec.Mode != v1alpha1.ModeRecommend || found.Result != resultOK {
 			break
 		}
-		// The reason is why the policy would not scale in mode Auto.
-		if found.Result = resultWarning; c.mode.IsAuto() {
-			found.Result = resultError
-		}
+		found.Result = inAuto(c.mode) // the reason is why the policy would not scale in mode Auto
 	}
 	return found
+}
+
+// inAuto is the result of what keeps a policy from scaling in mode Auto.
+func inAuto(wanted v1alpha1.Mode) checkResult {
+	if wanted.IsAuto() {
+		return resultError
+	}
+	return resultWarning
 }
 
 // The checks of Pulsar, in the order in which each needs the earlier ones.
@@ -201,10 +206,24 @@ func (c statusCheck) partitions() checked {
 		return checked{check, resultOK, "", "the subscription type does not limit the replicas to their number"}
 	case *signals.UsefulReplicas < most:
 		return checked{check, resultWarning, v1alpha1.ReasonTooFewPartitions, fmt.Sprintf(
-			"the subscription has messages for at most %d replicas, and maxReplicas is %d: add partitions, or lower maxReplicas",
-			*signals.UsefulReplicas, most)}
+			"the subscription has messages for at most %d replicas, and maxReplicas is %d: %s, or lower maxReplicas",
+			*signals.UsefulReplicas, most, cmp.Or(typeFix(c.policy), "add partitions"))}
 	default:
 		return checked{check, resultOK, "", fmt.Sprintf("they are enough for %d replicas", most)}
+	}
+}
+
+// typeFix is how more replicas get messages of a subscription with a type that partitions do not help, as when the
+// broker reports Exclusive; empty if they do.
+func typeFix(p *v1alpha1.AutoscalingPolicy) string {
+	verified := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionSubscriptionVerified)
+	switch subscription := p.Spec.Subscription; {
+	case verified != nil && verified.Reason == v1alpha1.ReasonSubscriptionDiffers:
+		return "have the replicas subscribe with the type that is promised (condition SubscriptionVerified)"
+	case subscription != nil && subscription.Type == v1alpha1.SubscriptionStream:
+		return "use QueueConsumers (type Shared)"
+	default:
+		return ""
 	}
 }
 
@@ -221,7 +240,7 @@ func (c statusCheck) limits() checked {
 	}
 	fix := map[string]string{
 		v1alpha1.ReasonTooManyReplicas:  "raise maxReplicas",
-		v1alpha1.ReasonTooFewPartitions: "add partitions",
+		v1alpha1.ReasonTooFewPartitions: cmp.Or(typeFix(c.policy), "add partitions"),
 		v1alpha1.ReasonExternalLimit:    external,
 	}
 	return checked{check, resultWarning, limited.Reason, limited.Message + ": " + fix[limited.Reason]}
@@ -234,7 +253,9 @@ func (c statusCheck) replicas() checked {
 	if served.Paused(c.policy) {
 		return checked{check, resultUnknown, v1alpha1.ReasonPaused, "nothing is decided while the policy is paused"}
 	}
-	switch found := c.of(check, v1alpha1.ConditionReady, resultError); {
+	switch found, off := c.of(check, v1alpha1.ConditionReady, resultError), served.SwitchedOff(c.policy); {
+	case found.Result == resultOK && off != "": // in mode Recommend
+		return checked{check, inAuto(c.mode), v1alpha1.ReasonSwitchedOff, off}
 	case found.Result == resultOK,
 		found.Reason == v1alpha1.ReasonNotFollowed, found.Reason == v1alpha1.ReasonReplicasNotStarting:
 		return found

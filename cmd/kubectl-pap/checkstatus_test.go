@@ -78,6 +78,13 @@ func TestTheStatusSaysWhichCheckFails(t *testing.T) {
 			},
 			map[string]string{"autoscalers": "warning"},
 		},
+		"the user set 0 replicas in mode Recommend": {
+			[]func(*v1alpha1.AutoscalingPolicy){
+				hold("SwitchedOff", "replicas are 0"), set("AutoscalerApplied", "True", "RecommendOnly", ""),
+				func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend },
+			},
+			map[string]string{"replicas": "warning"},
+		},
 		"replicas could not be written": {
 			[]func(*v1alpha1.AutoscalingPolicy){set("AutoscalerApplied", "Unknown", "ScaleFailed", "grant it")},
 			map[string]string{"autoscalers": "error"},
@@ -199,4 +206,38 @@ func TestATrialOfAPolicyInModeAutoHasNoErrorWhileAllArePaused(t *testing.T) {
 	})...)
 	require.Equal(t, map[string]string{"adapter": "warning", "limits": "unknown", "replicas": "unknown"},
 		problems(statusCheck{&p, v1alpha1.ModeAuto}.checks()))
+}
+
+func TestATrialOfATargetThatIsSwitchedOffIsAnError(t *testing.T) {
+	p := judgedPolicy(hold("SwitchedOff", "set replicas to 1 or more"))
+	require.Equal(t, checked{"replicas", "error", "SwitchedOff", "set replicas to 1 or more"},
+		statusCheck{&p, v1alpha1.ModeAuto}.replicas())
+}
+
+func TestTheFixOfTooManyReplicasDependsOnTheSubscriptionType(t *testing.T) {
+	type policy = v1alpha1.AutoscalingPolicy
+	for name, test := range map[string]struct {
+		change func(*policy)
+		want   string
+	}{
+		"a partition keeps a replica busy": {func(*policy) {}, "add partitions"},
+		"the broker reports another type": {
+			setCondition("SubscriptionVerified", "False", "SubscriptionTypeDiffers", "Exclusive"),
+			"have the replicas subscribe with the type that is promised (condition SubscriptionVerified)",
+		},
+		"segments are split up to a limit": {
+			func(p *policy) { p.Spec.Subscription = &v1alpha1.Subscription{Type: v1alpha1.SubscriptionStream} },
+			"use QueueConsumers (type Shared)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := judgedPolicy(setCondition("ScalingLimited", "True", "TooFewPartitions", "more would be idle"), test.change)
+			p.Status.Signals.UsefulReplicas, p.Status.Decision.CappedBy = new(int32(1)), "partitions"
+			c := statusCheck{&p, p.Spec.Mode}
+			require.Equal(t, "the subscription has messages for at most 1 replicas, and maxReplicas is 20: "+test.want+
+				", or lower maxReplicas", c.partitions().Message)
+			require.Equal(t, "more would be idle: "+test.want, c.limits().Message)
+			require.Contains(t, flat(explained(p)), "partitions "+test.want)
+		})
+	}
 }

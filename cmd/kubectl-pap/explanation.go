@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -190,19 +191,20 @@ func ofNow(p *v1alpha1.AutoscalingPolicy, now time.Time) explanation {
 				Foreseen: f.Foreseen, Of: f.Of,
 			}
 		}
-		e.Changes = e.changes()
+		e.Changes = e.changes(cmp.Or(typeFix(p), "add partitions: each keeps one replica busy"))
 	}
 	e.Attention, e.NotChecked = attention(status.Conditions)
 	return e
 }
 
-func (e explanation) changes() (all []change) {
+// changes are what would give another number of replicas. Partitions limit it until partitionsFix.
+func (e explanation) changes(partitionsFix string) (all []change) {
 	add := func(what, how string) { all = append(all, change{what, how}) }
 	switch by := e.Decided.LimitedBy; by {
 	case decide.CappedByMax, decide.CappedByMin:
 		add(by, "without this limit the load alone decides")
 	case decide.CappedByPartitions:
-		add(by, "add partitions: each keeps one replica busy")
+		add(by, partitionsFix)
 	}
 	if hold := e.Decided.HeldBy; hold != nil {
 		switch hold.Reason {

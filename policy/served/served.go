@@ -4,6 +4,7 @@
 package served
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -120,10 +121,16 @@ func undecidedReason(p *v1alpha1.AutoscalingPolicy) string {
 			return conditionText(c)
 		}
 	}
+	return cmp.Or(SwitchedOff(p), "the policy is new, the first one needs two answers from Pulsar")
+}
+
+// SwitchedOff is why the target stays at 0 replicas although minReplicas is more, with the fix; empty if it does not.
+// In mode Recommend a policy is Ready despite that.
+func SwitchedOff(p *v1alpha1.AutoscalingPolicy) string {
 	if d := p.Status.Decision; d != nil && d.Hold != nil && d.Hold.Reason == policy.HoldSwitchedOff {
-		return d.Hold.Message // mode Recommend is Ready despite the hold
+		return d.Hold.Message
 	}
-	return "the policy is new, the first one needs two answers from Pulsar"
+	return ""
 }
 
 // conditionText is the message of a condition, or its reason if it has none.
