@@ -140,7 +140,7 @@ func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 	f.StringVar(&o.html, "html", "", "File to write an HTML page with the numbers and charts to.")
 	o.add(f)
 	f.StringVarP(&o.prometheus.namespace, "namespace", "n", "",
-		"Namespace of the workload and the policy. Default: that of the policy file.")
+		"Namespace of the workload and the policy. Default: that of the policy file, else of the kubeconfig's context.")
 	command.MarkFlagsOneRequired("trace", "prometheus")
 	command.MarkFlagsMutuallyExclusive("trace", "prometheus")
 	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")
@@ -235,6 +235,9 @@ func (o *simulateOptions) policy(ctx context.Context, flags *pflag.FlagSet,
 		if policy, err = readPolicy(ctx, o.policyFile, stdin); err != nil {
 			return policy, err
 		}
+	}
+	if policy.Namespace == "" { // no series of the policy is read without; unknown without a kubeconfig
+		policy.Namespace, _ = newClusterFlags().namespace()
 	}
 	sets := func(name string) bool { return o.policyFile == "" || flags.Changed(name) }
 	if sets(minReplicasFlag) {

@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,7 +79,9 @@ func TestSimulateChangesAPolicy(t *testing.T) {
 }
 
 func TestSimulateNamesTheFix(t *testing.T) {
-	load := traceFile(t)
+	load, unnamed := traceFile(t), filepath.Join(t.TempDir(), "policy.yaml")
+	t.Setenv("KUBECONFIG", "missing")
+	require.NoError(t, os.WriteFile(unnamed, []byte(strings.Replace(policyFile, ", namespace: media", "", 1)), 0o600))
 	tests := map[string]struct {
 		args []string
 		want string
@@ -85,6 +90,7 @@ func TestSimulateNamesTheFix(t *testing.T) {
 		"two loads":           {[]string{"--trace", load, "--prometheus", "http://p"}, "[prometheus trace]"},
 		"no Prometheus":       {[]string{"--prometheus", "p:9090", "--topic", "a/b/c"}, "must be http://host:port"},
 		"no topics":           {[]string{"--prometheus", "http://p"}, "name the topics"},
+		"no namespace":        {[]string{"--prometheus", "http://p", "-f", unnamed}, "or the namespace"},
 		"a time without unit": {[]string{"--prometheus", "http://p", "--since", "7"}, `--since is "7"`},
 		"an invalid end":      {[]string{"--prometheus", "http://p", "--until", "now"}, `--until is "now"`},
 		"an unknown workload": {[]string{"--prometheus", "http://p", "--workload", "pod/x"}, `--workload is "pod/x"`},
@@ -107,6 +113,23 @@ func TestSimulateNamesTheFix(t *testing.T) {
 			_, err := kubectlPap(t, "", append([]string{"simulate"}, tt.args...)...)
 			require.ErrorContains(t, err, tt.want)
 		})
+	}
+}
+
+func TestSimulateReadsThePolicyOfTheContextsNamespace(t *testing.T) {
+	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"status":"success","data":{"resultType":"matrix","result":[]}}`))
+	}))
+	t.Cleanup(prometheus.Close)
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	t.Setenv("KUBECONFIG", kubeconfig)
+	require.NoError(t, os.WriteFile(kubeconfig, []byte(`{current-context: a, contexts: [{name: a, context: {cluster: a,
+		namespace: pictures}}], clusters: [{name: a, cluster: {server: "http://a"}}]}`), 0o600))
+	function := strings.Replace(policyFile, ", namespace: media", "", 1)
+	for want, args := range map[string][]string{"pictures": nil, "shop": {"-n", "shop"}} {
+		_, err := kubectlPap(t, function, append([]string{"simulate", "-f", "-", "--prometheus", prometheus.URL}, args...)...)
+		require.ErrorContains(t, err, `looked for max(pulsar_autoscaler_policy_publish_rate{namespace="`+want+`",`+
+			`policy="thumbs"})`)
 	}
 }
 

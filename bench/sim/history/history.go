@@ -39,8 +39,9 @@ func (c Config) validate() error {
 		return fmt.Errorf("the step is %s: it must be from %s to %s", c.Step, leastStep, mostStep)
 	case c.To.Sub(c.From) < 2*c.Step || c.To.Sub(c.From) > longest:
 		return fmt.Errorf("the time is %s long: it must be at least two steps and at most %s", c.To.Sub(c.From), longest)
-	case !c.Function.hasTopics() && c.Function.Policy == "":
-		return fmt.Errorf("neither topics nor a policy are known: name the topics of the Function")
+	case !c.Function.hasTopics() && (c.Function.Policy == "" || c.Function.Namespace == ""):
+		return fmt.Errorf("neither topics nor a policy with its namespace are known: name the topics of the Function, or " +
+			"the namespace")
 	}
 	return nil
 }
