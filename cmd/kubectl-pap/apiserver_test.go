@@ -135,7 +135,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.seen <- path + "?" + query.Get("fieldSelector")
 		respond(w, s.events)
 	case s.forbidden || !strings.HasPrefix(path, policyGroup) || r.Method != http.MethodGet:
-		s.refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, r.Method+" "+path+" is not permitted")
+		s.refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `User "jane" cannot `+r.Method+" "+path)
 	case query.Get("sendInitialEvents") != "":
 		s.refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is not supported")
 	case query.Get("watch") != "":

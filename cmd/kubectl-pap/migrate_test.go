@@ -6,9 +6,7 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,15 +14,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -178,6 +173,7 @@ func TestMigrateAppliesOneStepARun(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out, "Nothing was created.")
 	require.Empty(t, modesOf(t, kube), "the end of the input is a no")
+	require.Contains(t, flat(out), "- restoreToOriginalReplicaCount: set it to false in ScaledObject shop/invoices before")
 
 	_, err = migrateStep(t, kube, "y\n", false)
 	require.NoError(t, err)
@@ -206,26 +202,8 @@ func TestMigrateAppliesOneStepARun(t *testing.T) {
 	out, err = migrateStep(t, kube, "", true)
 	require.ErrorContains(t, err, "pap/still in namespace media was not switched")
 	require.Contains(t, flat(out), "pap/invoices in namespace shop: its mode is Auto already. To stay, delete from your "+
-		"manifests: ScaledObject shop/invoices")
+		"manifests: ScaledObject shop/invoices, once restoreToOriginalReplicaCount is false")
 	require.Equal(t, v1alpha1.ModeAuto, modesOf(t, kube)["billing"])
-}
-
-func TestMigrateNamesWhatWasCreatedMeanwhileBesidesAFailure(t *testing.T) {
-	moves := translated(t, fakeCluster(t, migrateFixtures(t)...), fromKEDA).Moves
-	errs := []error{
-		apierrors.NewAlreadyExists(schema.GroupResource{}, ""), apierrors.NewForbidden(schema.GroupResource{}, "", nil),
-	}
-	kube := interceptor.NewClient(fakeCluster(t), interceptor.Funcs{Create: func(context.Context, client.WithWatch,
-		client.Object, ...client.CreateOption,
-	) error {
-		err := errs[0]
-		errs = errs[1:]
-		return err
-	}})
-	m := mover{kube, bufio.NewReader(strings.NewReader("")), io.Discard, nil, true}
-	err := m.create(t.Context(), moves)
-	require.ErrorContains(t, err, "pap/billing was created in namespace shop meanwhile")
-	require.ErrorContains(t, err, "bind the ClusterRole edit")
 }
 
 func TestMigrateReplacesNothing(t *testing.T) {
@@ -281,6 +259,13 @@ func TestMigrateSwitchesASetAsAWhole(t *testing.T) {
 		"one has no decision": {
 			change: func(p *policy) { p.Status.DesiredReplicas = nil },
 			want:   "policy two has no decision yet", remains: "paps/media in namespace media was not switched",
+		},
+		"one is switched off": {
+			change: func(p *policy) {
+				p.Status.DesiredReplicas = nil
+				p.Status.Decision = &v1alpha1.Decision{Hold: &v1alpha1.Hold{Reason: "SwitchedOff", Message: "replicas are 0"}}
+			},
+			want: "policy two would not scale in mode Auto: replicas are 0", remains: "was not switched",
 		},
 		"one is not Ready": {
 			change: func(p *policy) {

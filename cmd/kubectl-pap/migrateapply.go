@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/migrate"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
@@ -59,6 +61,9 @@ func (m mover) create(ctx context.Context, moves []migrate.Move) error {
 	}
 	for _, move := range moves {
 		m.say("%s in namespace %s for %s", governorOf(move), move.Namespace(), strings.Join(move.Targets, ", "))
+		for _, note := range move.Notes {
+			output.Printf(m.out, "%s", wrapComment("- "+note, "  ", textWidth(m.out)))
+		}
 	}
 	agreed, err := m.ask(fmt.Sprintf("Create these %d in mode Recommend, which writes no replicas?", len(moves)))
 	if err != nil {
@@ -76,22 +81,38 @@ func (m mover) create(ctx context.Context, moves []migrate.Move) error {
 			errs = append(errs, fmt.Errorf("%s was created in namespace %s meanwhile, and is as it was: run this again",
 				governorOf(move), move.Namespace()))
 		case err != nil:
-			return errors.Join(append(errs, fmt.Errorf("creating %s in namespace %s: %w", governorOf(move), move.Namespace(),
-				withEditFix(err)))...)
+			errs = append(errs, fmt.Errorf("creating %s in namespace %s: %w", governorOf(move), move.Namespace(),
+				withEditFix(err)))
+			if !isRefused(err) {
+				return errors.Join(errs...)
+			}
 		default:
 			m.say("%s created in namespace %s", governorOf(move), move.Namespace())
 		}
 	}
-	m.say("Compare through a busy hour (kubectl pap top -o wide), then run this again to switch.")
+	if len(errs) < len(moves) {
+		m.say("Compare through a busy hour (kubectl pap top -o wide), then run this again to switch.")
+	}
 	return errors.Join(errs...)
 }
 
-// withEditFix adds the fix to an error of a write.
+// isRefused reports whether the API server answered about one object, so that the next may succeed.
+func isRefused(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer)
+}
+
+// withEditFix adds the fix to an error of a write. A role does not change what admission and quotas forbid: RBAC's
+// message is `User "jane" cannot create resource`.
 func withEditFix(err error) error {
-	if apierrors.IsForbidden(err) {
+	switch {
+	case !apierrors.IsForbidden(err):
+		return withFix(err)
+	case strings.Contains(err.Error(), `" cannot `):
 		return fmt.Errorf("%w: bind the ClusterRole edit, or pulsar-autoscaler-edit, to your user", err)
+	default:
+		return err
 	}
-	return withFix(err)
 }
 
 // begunBy are the policies that a switch of one object switches.
@@ -124,7 +145,11 @@ func (m mover) switchOver(ctx context.Context, begun []migrate.Begun) error {
 			continue
 		}
 		if err := m.setAuto(ctx, group.governor); err != nil {
-			return err
+			errs = append(errs, err)
+			if !isRefused(err) {
+				break
+			}
+			continue
 		}
 		m.say("%s switched. The adapter suspends the other autoscaler and keeps the replicas:", group.governor)
 		m.command("kubectl -n %s wait %s --for=condition=Ready --timeout=5m", group.namespace, group.governor)
@@ -202,7 +227,7 @@ func (g begunBy) waits() (why string, remains bool) {
 				"for a trigger without a counterpart; otherwise set TakeOver, so that %s is suspended", p.Name, g.origins(),
 				g.origins()), false
 		default:
-			if why := notReady(p); why != "" {
+			if why := notReady(&g.policies[i]); why != "" {
 				return why, true
 			}
 		}
@@ -214,7 +239,9 @@ func (g begunBy) waits() (why string, remains bool) {
 }
 
 // notReady is why a policy in mode Recommend should not be switched; empty for no reason.
-func notReady(p *v1alpha1.AutoscalingPolicy) string {
+func notReady(b *migrate.Begun) string {
+	p := &b.Policy
+	paused := slices.IndexFunc(b.Origins, func(o migrate.Origin) bool { return o.Paused })
 	ready := apimeta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
 	switch applied := apimeta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAutoscalerApplied); {
 	case ready == nil || ready.ObservedGeneration != p.Generation:
@@ -224,6 +251,11 @@ func notReady(p *v1alpha1.AutoscalingPolicy) string {
 	case applied != nil && applied.Status == metav1.ConditionTrue && applied.Reason != v1alpha1.ReasonRecommendOnly &&
 		applied.Reason != v1alpha1.ReasonPaused: // which ends without a change of the policy
 		return fmt.Sprintf("policy %s would not scale in mode Auto: %s: %s", p.Name, applied.Reason, applied.Message)
+	case paused >= 0:
+		return fmt.Sprintf("%s is paused, and policy %s would scale its target in mode Auto: resume it first, or set mode "+
+			"Paused", b.Origins[paused], p.Name)
+	case served.SwitchedOff(p) != "":
+		return fmt.Sprintf("policy %s would not scale in mode Auto: %s", p.Name, served.SwitchedOff(p))
 	case p.Status.DesiredReplicas == nil:
 		return fmt.Sprintf("policy %s has no decision yet: run this again", p.Name)
 	}

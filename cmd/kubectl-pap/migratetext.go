@@ -112,6 +112,8 @@ func removal(o migrate.Origin) string {
 		return fmt.Sprintf("%s, %s: %s", object, o.Entry, o.Remove)
 	case o.Remove != "":
 		return fmt.Sprintf("%s, spec: %s", object, o.Remove)
+	case o.Restores:
+		return object + ", once restoreToOriginalReplicaCount is false"
 	default:
 		return object
 	}

@@ -83,6 +83,9 @@ type Origin struct {
 	Entry string
 	// Remove are the fields to delete from its manifest to stay with the policy; empty for the object itself.
 	Remove string
+	// Paused is true for a ScaledObject that a user paused, and Restores for one with which KEDA sets the replicas from
+	// before it when it is deleted.
+	Paused, Restores bool
 }
 
 // String names it in a sentence.

@@ -335,15 +335,22 @@ func TestPausesOfAScaledObjectAreKept(t *testing.T) {
 		annotations   string
 		want          *v1alpha1.Behavior
 		note, comment string
+		paused        bool
 	}{
 		"both directions": {
 			annotations: prefix + `paused: "true"`, note: "ScaledObject one is paused now, so nothing scales the target. The " +
 				"policy does so with mode Auto: to keep it so, set mode Paused.",
+			paused: true,
+		},
+		"both directions, by a policy that took it over": {
+			annotations: prefix + `paused: "true", pulsar-autoscaler.io/paused-by: two`, note: "ScaledObject one is paused " +
+				"now, so nothing scales the target. The policy does so with mode Auto: to keep it so, set mode Paused.",
 		},
 		"not by false": {annotations: prefix + `paused: "false"`},
 		"at a number": {
 			annotations: prefix + `paused-replicas: "8"`, note: "ScaledObject one is paused now at 8 replicas. The policy " +
 				"scales the target with mode Auto: to keep it so, set minReplicas and maxReplicas 8.",
+			paused: true,
 		},
 		"scale-down": {
 			annotations: prefix + `paused-scale-in: "true"`,
@@ -364,6 +371,7 @@ func TestPausesOfAScaledObjectAreKept(t *testing.T) {
 			require.Equal(t, test.want, one.Policy.Spec.Behavior)
 			require.Equal(t, test.comment, one.Comments["behavior"])
 			require.Equal(t, test.note, strings.Join(one.Notes, "\n"))
+			require.Equal(t, test.paused, one.Origins[0].Paused)
 		})
 	}
 }

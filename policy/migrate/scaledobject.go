@@ -81,6 +81,8 @@ func (t *translator) scaledObject(object *unstructured.Unstructured) {
 		return
 	}
 	d := t.draft(namespace, target.ref)
+	origin.Paused = pausedByUser(object.GetAnnotations())
+	origin.Restores = spec.Advanced.RestoreToOriginalReplicaCount
 	d.origins = append(d.origins, origin)
 	if d.existing != nil {
 		return
@@ -151,6 +153,12 @@ func (t *translator) kedaRest(d *draft, title string, spec scaledObjectSpec) {
 		d.keeps = true
 		t.problem(title, "advanced.scalingModifiers has a formula, which a policy has not: %s", keepScaledObject)
 	}
+}
+
+// pausedByUser reports whether a ScaledObject is paused, and not by a policy that took it over.
+func pausedByUser(annotations map[string]string) bool {
+	paused := annotations[plan.AnnotationPausedAt] != "" || plan.IsSet(annotations, plan.AnnotationPaused)
+	return paused && annotations[plan.AnnotationPausedBy] == ""
 }
 
 // pauses keeps the directions that a user paused, and names how to keep a pause of both.
