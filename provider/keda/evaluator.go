@@ -68,12 +68,13 @@ func (e *evaluator) observe(t Trigger, now time.Time) observed {
 	switch {
 	case t.followsPolicy():
 		o.oldSince, o.old = e.old(o.policy, now)
-		if o.old != nil || served.Paused(o.policy) || served.BeingWoken(o.policy, now) {
+		held, _ := served.LastDesired(o.policy)
+		if o.old != nil || held.Held != "" || served.Paused(o.policy) || served.BeingWoken(o.policy, now) {
 			o.replicas, o.noReplicas = e.config.ScaledObjects.Replicas(t.Object)
 		}
 	default:
 		o.reading, o.noReading = e.config.Signals.Read(t.Subject, now)
-		if t.Strategy == v1alpha1.StrategyUtilization || mayStart(t, o) { // expensive, and only needed here
+		if t.Strategy == v1alpha1.StrategyUtilization || lost(o) || !o.reading.Coverage.Complete() { // expensive
 			o.replicas, o.noReplicas = e.config.ScaledObjects.Replicas(t.Object)
 		}
 	}
@@ -194,8 +195,8 @@ func (s Sample) atLeast(current int32, noReplicas, why error) (Sample, error) {
 	return s, nil
 }
 
-// follow uses the decision of the policy, which its status keeps while the backlog is unknown. While the policy is
-// paused, the replicas stay.
+// follow uses the decision of the policy, which its status keeps while the backlog is unknown: replicas that run then
+// stay. While the policy is paused, they stay too.
 func (s *Sample) follow(o observed) error {
 	desired, err := served.LastDesired(o.policy)
 	if err != nil && served.Paused(o.policy) && o.noReplicas == nil { // on an error KEDA may scale to zero
@@ -208,13 +209,12 @@ func (s *Sample) follow(o observed) error {
 	s.Value = float64(desired.Replicas)
 	s.Active = desired.Replicas > 0 && (o.replicas > 0 || !served.BeingWoken(o.policy, o.now))
 	s.HeldSince, s.Held = desired.HeldSince, desired.Held
-	if o.old == nil {
-		return nil
-	}
-	if s.Held == "" || !o.oldSince.IsZero() && o.oldSince.Before(s.HeldSince) {
+	if o.old != nil && (s.Held == "" || !o.oldSince.IsZero() && o.oldSince.Before(s.HeldSince)) {
 		s.HeldSince, s.Held = o.oldSince, o.old.Error()
 	}
-	*s, err = s.atLeast(o.replicas, o.noReplicas, o.old)
+	if s.Held != "" {
+		*s, err = s.atLeast(o.replicas, o.noReplicas, errors.New(s.Held))
+	}
 	return err
 }
 
@@ -228,10 +228,6 @@ func (s *Sample) measure(t Trigger, o observed) error {
 	if o.noReading != nil {
 		return unread(t.Subject, o.noReading)
 	}
-	var err error
-	if s.Active, err = active(o.reading, t.ActivationMessages); err != nil {
-		return err
-	}
 	var value backlog.Measurement
 	switch t.Strategy {
 	case v1alpha1.StrategyBacklogPerReplica:
@@ -240,6 +236,16 @@ func (s *Sample) measure(t Trigger, o observed) error {
 		value = o.reading.PublishRate
 	default:
 		value = busy(o)
+	}
+	least, err := value.LowerBound()
+	if err == nil && !o.reading.Coverage.Complete() && o.noReplicas == nil && o.replicas > 0 {
+		// The known topics may add replicas, and the missing ones keep those that run, however long.
+		s.Value, s.HeldSince, s.Held = least, o.now, o.reading.Coverage.Err().Error()
+		*s, err = s.atLeast(o.replicas, nil, nil)
+		return err
+	}
+	if s.Active, err = active(o.reading, t.ActivationMessages); err != nil {
+		return err
 	}
 	if s.Value, err = value.Value(); err != nil {
 		return response.Errorf(response.Unknown, "%s of %s: %s", s.Spec.Metric, t.Subject.describe(), err)
@@ -293,10 +299,10 @@ func active(r backlog.Reading, atLeast int64) (bool, error) {
 
 const percent = 100
 
-// busy returns the sum of how busy all consumers are, in percent.
+// busy returns the sum of how busy all consumers are, in percent; those on the known topics if some are missing.
 func busy(o observed) backlog.Measurement {
 	const fix = "use strategy BacklogPerReplica or RatePerReplica"
-	consumers, err := o.reading.Consumers.Value()
+	consumers, err := o.reading.Consumers.LowerBound()
 	if err != nil {
 		return backlog.Unknown(err)
 	}

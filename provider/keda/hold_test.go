@@ -17,7 +17,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
@@ -71,32 +70,6 @@ func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
 			require.Equal(t, test.value, got.GetMetricValueFloat())
 			require.Equal(t, test.active, is.GetResult())
 		})
-	}
-}
-
-func TestAPartOfTheTopicsNeverLowersReplicas(t *testing.T) {
-	for name, test := range map[string]struct {
-		replicas *int32
-		value    float64
-		code     codes.Code
-	}{
-		"six replicas":         {new(int32(6)), 600, codes.OK},
-		"no replica":           {new(int32(0)), 100, codes.OK},
-		"the replicas unknown": {nil, 0, codes.Unavailable},
-	} {
-		for _, threshold := range []string{"messagesPerReplica", "messagesPerSecondPerReplica"} {
-			t.Run(name+", "+threshold, func(t *testing.T) {
-				env := newEnvironment()
-				s := env.server()
-				env.readings[topicSubject()] = fixture.Partial(reading(noon()), backlog.ErrForbidden)
-				if test.replicas != nil {
-					env.replicas[scaledObject()] = *test.replicas
-				}
-				got, err := value(t, s, ref("topic", "orders", "subscription", "resize", threshold, "100"))
-				require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
-				require.Equal(t, test.value, got.GetMetricValueFloat())
-			})
-		}
 	}
 }
 
@@ -306,7 +279,7 @@ func TestADeadDecisionMakerIsAsOldAsItsLease(t *testing.T) {
 	require.ErrorContains(t, err, "spec.fallback")
 }
 
-func TestAnOldDecisionNeverLowersReplicas(t *testing.T) {
+func TestAHeldDecisionNeverLowersReplicas(t *testing.T) {
 	for name, test := range map[string]struct {
 		decided  int32
 		replicas *int32
@@ -321,25 +294,34 @@ func TestAnOldDecisionNeverLowersReplicas(t *testing.T) {
 		"zero, and replicas unknown":         {decided: 0, code: codes.Unavailable},
 		"some, and how many runs is unknown": {decided: 2, value: 2, active: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			env := newEnvironment()
-			s := env.server() // just started
-			env.policies[policyKey()] = decidedPolicy(test.decided, env.now)
-			env.dead = agedError{errors.New("no decision since noon: it hangs"), env.now.Add(-time.Minute)}
-			if test.replicas != nil {
-				env.replicas[scaledObject()] = *test.replicas
-			}
-			of := ref("policy", "resize")
-			got, err := value(t, s, of)
-			require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
-			is, err := s.IsActive(t.Context(), of)
-			require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
-			require.Equal(t, test.value, got.GetMetricValueFloat())
-			require.Equal(t, test.active, is.GetResult())
-			if test.code == codes.OK {
-				require.Contains(t, fmt.Sprint(env.log.all()), "it hangs", "a warning")
-			}
-		})
+		for why, held := range map[string]func(env *environment, since time.Time){
+			"it hangs": func(env *environment, since time.Time) {
+				env.dead = agedError{errors.New("no decision since noon: it hangs"), since}
+			},
+			errBrokerDown.Error(): func(env *environment, since time.Time) {
+				env.policies[policyKey()] = heldPolicy(env.policies[policyKey()], since)
+			},
+		} {
+			t.Run(name+", "+why, func(t *testing.T) {
+				env := newEnvironment()
+				s := env.server() // just started
+				env.policies[policyKey()] = decidedPolicy(test.decided, env.now.Add(-time.Minute))
+				held(env, env.now.Add(-time.Minute))
+				if test.replicas != nil {
+					env.replicas[scaledObject()] = *test.replicas
+				}
+				of := ref("policy", "resize")
+				got, err := value(t, s, of)
+				require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
+				is, err := s.IsActive(t.Context(), of)
+				require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
+				require.Equal(t, test.value, got.GetMetricValueFloat())
+				require.Equal(t, test.active, is.GetResult())
+				if test.code == codes.OK {
+					require.Contains(t, fmt.Sprint(env.log.all()), why, "a warning")
+				}
+			})
+		}
 	}
 }
 

@@ -162,8 +162,8 @@ func (a lastSample) hold(found Sample, err error, now time.Time) (lastSample, re
 		return a, resolved{sample: a.sample, state: held, since: a.knownAt, why: err.Error()}
 	case !found.HeldSince.IsZero() || found.Held != "":
 		since := cmp.Or(found.HeldSince, a.knownAt, now)
-		a.sample, a.spec = found, found.Spec // knownAt stays: it is not known again
-		if a.knownAt.IsZero() {
+		a.sample, a.spec = found, found.Spec
+		if since.After(a.knownAt) { // it was known until then
 			a.knownAt = since
 		}
 		return a, resolved{sample: found, state: held, since: since, why: found.Held}

@@ -64,6 +64,7 @@ func TestSamples(t *testing.T) {
 	woken.Status.Actuator = &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA}
 	woken.Status.Decision = &v1alpha1.Decision{Time: metav1.NewTime(noon())}
 	readySpec := Spec{MetricReadyMessages, 100}
+	partial := fixture.Partial(reading(noon()), backlog.ErrForbidden)
 	for name, test := range map[string]struct {
 		trigger  Trigger
 		observed observed
@@ -136,6 +137,11 @@ func TestSamples(t *testing.T) {
 			ofPolicy(v1alpha1.StrategyUtilization),
 			observed{policy: withStrategies(), reading: reading(noon()), replicas: 4},
 			Sample{Spec: Spec{MetricBusyPercent, 70}, Value: 200, Active: true},
+		},
+		"adds replicas for the topics that are known": {
+			of(v1alpha1.StrategyBacklogPerReplica, 100),
+			observed{reading: partial, replicas: 2, now: noon()},
+			Sample{Spec: readySpec, Value: 250, Active: true, HeldSince: noon(), Held: partial.Coverage.Err().Error()},
 		},
 		"requests one replica for the topics that are known": {
 			of(v1alpha1.StrategyBacklogPerReplica, 100),
@@ -268,7 +274,7 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 		},
 		"a sum without some topics": {
 			of(v1alpha1.StrategyBacklogPerReplica),
-			observed{reading: fixture.Partial(reading(noon()), backlog.ErrForbidden), replicas: 4},
+			observed{reading: fixture.Partial(reading(noon()), backlog.ErrForbidden), noReplicas: errBrokerDown},
 			response.Unknown, "99 of 100 topics are known",
 		},
 		"a rate that needs another sample": {
