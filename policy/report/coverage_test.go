@@ -67,6 +67,26 @@ func TestAStatusShowsMissingTopics(t *testing.T) {
 	require.True(t, report.Due(o, report.History{}, decideOn(o)), "missing topics are refreshed with the signals")
 }
 
+// TestAnOutageAfterAPartialAnswerIsNoOlderThanItself: BacklogKnown has been False since the first topic was missing.
+func TestAnOutageAfterAPartialAnswerIsNoOlderThanItself(t *testing.T) {
+	r := fixture.Partial(reading(10, 10), backlog.ErrForbidden)
+	o, status := measured(r)
+	o.Policy.Status = status
+	o.Now = o.Now.Add(48 * time.Hour)
+	r.At, o.Reading = o.Now, &r
+	o.Policy.Status = decideOn(o)
+	o.Now = o.Now.Add(time.Minute)
+	o.Reading, o.Unknown = nil, backlog.ErrUnreachable
+	decision, state := policy.Decide(plan.Input(o), policy.State{ReadAt: r.At})
+	o.Policy.Status = statusOf(o.Policy.Status, o, &decided{Decision: decision, State: state})
+
+	known := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionBacklogKnown)
+	require.Equal(t, v1alpha1.ReasonPulsarUnreachable, known.Reason)
+	held, err := served.LastDesired(o.Policy)
+	require.NoError(t, err)
+	require.Equal(t, r.At, held.HeldSince)
+}
+
 func TestARefusedPushLeavesTheBacklogKnown(t *testing.T) {
 	r := reading(0, 0)
 	r.PushRefused = backlog.Errorf(backlog.ErrForbidden, "grant consume on namespace public/default")

@@ -51,6 +51,11 @@ func LastDesired(p *v1alpha1.AutoscalingPolicy) (Number, error) {
 	if known := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBacklogKnown); known != nil &&
 		known.Status == metav1.ConditionFalse && known.Reason != v1alpha1.ReasonPartialAnswer {
 		number.HeldSince, number.Held = known.LastTransitionTime.Time, conditionText(known)
+		// The condition may be False since a partial answer, and decisions were made on those until the last one.
+		if s := status.Signals; s != nil && known.Reason != v1alpha1.ReasonUnsupported &&
+			s.MeasuredAt.After(number.HeldSince) {
+			number.HeldSince = s.MeasuredAt.Time
+		}
 	}
 	switch {
 	case status.DesiredReplicas == nil && number.Held != "":

@@ -52,6 +52,25 @@ func TestLastDesiredIsKnownWithoutAReading(t *testing.T) {
 		}, number)
 }
 
+func TestADecisionIsHeldSinceTheLastOneOnAPartialAnswer(t *testing.T) {
+	for reason, want := range map[string]int64{
+		v1alpha1.ReasonStale: 3000, v1alpha1.ReasonPulsarUnreachable: 3000,
+		v1alpha1.ReasonUnsupported: 2000, // answers come, and no decision is made on any
+	} {
+		t.Run(reason, func(t *testing.T) {
+			number, err := served.LastDesired(servedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
+				p.Status.Signals = &v1alpha1.Signals{MeasuredAt: metav1.NewTime(time.Unix(3000, 0))}
+				p.Status.Conditions = []metav1.Condition{{
+					Type: v1alpha1.ConditionBacklogKnown, Status: metav1.ConditionFalse, Reason: reason,
+					LastTransitionTime: metav1.NewTime(time.Unix(2000, 0)),
+				}}
+			}))
+			require.NoError(t, err)
+			require.Equal(t, time.Unix(want, 0), number.HeldSince)
+		})
+	}
+}
+
 func TestLastDesiredWithoutADecision(t *testing.T) {
 	tests := map[string]struct {
 		change func(*v1alpha1.AutoscalingPolicy)
