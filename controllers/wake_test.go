@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
@@ -110,6 +112,33 @@ func TestAWakeBesideKEDAIsReportedAtOnce(t *testing.T) {
 	require.True(t, served.BeingWoken(env.policy(), env.now))
 	env.reconcile()
 	require.False(t, served.BeingWoken(env.policy(), env.now))
+}
+
+// TestKEDAWakesWhatTheControllerCannot although each answer changes the decided number.
+func TestKEDAWakesWhatTheControllerCannot(t *testing.T) {
+	p := idlePolicy(v1alpha1.ActuatorKEDA)
+	p.Spec.MaxReplicas = 10_000
+	env := newKEDAEnv(t, idleFunction(), p)
+	env.now = env.now.Truncate(time.Second)
+	atZero(t, env)
+	env.reconciler.memories.byKey[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
+		MessagesPerSecond: 10, Observations: 40, Variance: 1e-4, LearnedAt: env.now,
+	}
+	env.scaleFails = apierrors.NewForbidden(autoscalingv2.Resource("functions/scale"), "resize", nil)
+	for i := range 20 {
+		_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+		require.ErrorContains(t, err, "scaling Function resize")
+		require.Equal(t, env.now.Unix(), env.policy().Status.Decision.Time.Unix(), "another number")
+		require.Equal(t, i < 2, served.BeingWoken(env.policy(), env.now), "after %d s", 5*i)
+		env.after(5 * time.Second)
+		more := int64(1000 * (i + 1) * (i + 1))
+		env.answer(more, 10_000+more)
+	}
+	env.scaleFails = nil
+	env.reconcile()
+	env.reconcile()
+	status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.NotContains(t, status, v1alpha1.ReasonScaleFailed, message)
 }
 
 func TestAWakeThatFailsIsReportedAtOnce(t *testing.T) {

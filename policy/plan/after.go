@@ -76,6 +76,7 @@ func (h History) toleranceLackedSince(o Observed, actions Actions) time.Time {
 
 // after the actions.
 func (s scaleHistory) after(o Observed, actions Actions, result Result) scaleHistory {
+	s.failed = result.ScaleFailed
 	if result.ScaleFailed == nil && actions.MayScale(o, result.ApplyFailed == nil && !result.Refused) {
 		if s.written == nil || *s.written != *actions.Replicas {
 			s.writtenAt = o.Now

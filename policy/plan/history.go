@@ -106,6 +106,8 @@ type scaleHistory struct {
 	// first wrote it.
 	written   *int32
 	writtenAt time.Time
+	// failed is why the last write failed; nil if it did not.
+	failed error
 	// creates is true if it wrote that number to have a child created.
 	creates bool
 	// unnamed is true if a change from replicas was seen and its writer is not looked up yet.

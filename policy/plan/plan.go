@@ -73,9 +73,13 @@ type Result struct {
 	Suspended, Restored bool
 }
 
-// Unwritten is the result before the first write.
+// Unwritten is the result before the first write. If the last write of replicas failed, the next has not succeeded yet.
 func Unwritten(o Observed, actions Actions) Result {
-	return Result{Autoscaler: o.Autoscaler, ScaledObject: o.ScaledObject, Violation: actions.Violation}
+	result := Result{Autoscaler: o.Autoscaler, ScaledObject: o.ScaledObject, Violation: actions.Violation}
+	if actions.StatusFirst && actions.Replicas != nil {
+		result.ScaleFailed = o.History.scales.failed
+	}
+	return result
 }
 
 // Input is the input of a decision. The target has replicas: Check ensures it.

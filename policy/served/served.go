@@ -102,9 +102,15 @@ func MaxWrittenAge(pollInterval time.Duration) time.Duration {
 const wakeWithin = 10 * time.Second
 
 // BeingWoken reports whether the controller is about to write the decided replicas to a target at zero. An active
-// scaler would make KEDA write 1 at the same time, and the later write stays. After wakeWithin KEDA wakes the target.
+// scaler would make KEDA write 1 at the same time, and the later write stays. After wakeWithin KEDA wakes the target:
+// after the decision, or after the first write that failed if other numbers were decided since.
 func BeingWoken(p *v1alpha1.AutoscalingPolicy, now time.Time) bool {
 	status := p.Status
+	failed := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionAutoscalerApplied)
+	if failed != nil && failed.Reason == v1alpha1.ReasonScaleFailed &&
+		now.Sub(failed.LastTransitionTime.Time) >= wakeWithin {
+		return false
+	}
 	return p.Spec.Mode.IsAuto() &&
 		status.Actuator != nil && status.Actuator.Type == v1alpha1.ActuatorKEDA &&
 		status.DesiredReplicas != nil && *status.DesiredReplicas > 0 && status.SpecReplicas != nil &&

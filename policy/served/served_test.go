@@ -113,13 +113,24 @@ func TestKEDAWakesIfTheControllerDoesNot(t *testing.T) {
 		}
 		return p
 	}
+	writesFailSince := func(since int64) func(*v1alpha1.AutoscalingPolicy) {
+		return func(p *v1alpha1.AutoscalingPolicy) {
+			p.Status.Conditions = []metav1.Condition{{
+				Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionUnknown,
+				Reason: v1alpha1.ReasonScaleFailed, LastTransitionTime: metav1.NewTime(time.Unix(since, 0)),
+			}}
+		}
+	}
 	tests := map[string]struct {
 		change func(*v1alpha1.AutoscalingPolicy)
 		after  time.Duration
 		want   bool
 	}{
-		"the controller is about to": {nil, 9 * time.Second, true},
-		"the controller did not":     {nil, 10 * time.Second, false},
+		"the controller tries again":         {writesFailSince(1000), 9 * time.Second, true},
+		"the controller failed before that":  {writesFailSince(995), 4 * time.Second, true},
+		"the controller failed for too long": {writesFailSince(995), 5 * time.Second, false},
+		"the controller is about to":         {nil, 9 * time.Second, true},
+		"the controller did not":             {nil, 10 * time.Second, false},
 		"it has": {
 			func(p *v1alpha1.AutoscalingPolicy) { *p.Status.SpecReplicas = 7 },
 			0, false,
