@@ -69,11 +69,12 @@ func Due(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) boo
 }
 
 // MayWait reports whether a status that is due, and was since then, may wait until other policies are decided on: no
-// autoscaler reads a number from it, no new spec is answered, and it did not wait for refreshEvery.
+// autoscaler reads a number from it, which one of the user may in mode Recommend, no new spec is answered, and it did
+// not wait for refreshEvery.
 func MayWait(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus, since time.Time) bool {
 	before := o.Policy.Status
 	_, _, changed := desiredChange(before, after)
-	return (!changed || o.Actuator.Type == v1alpha1.ActuatorDirect) &&
+	return (!changed || o.Applies() && o.Actuator.Type == v1alpha1.ActuatorDirect) &&
 		(before.DesiredReplicas == nil || before.ObservedGeneration == o.Policy.Generation) &&
 		o.Now.Sub(since) < refreshEvery(o.Policies) && Due(o, h, after)
 }

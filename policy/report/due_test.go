@@ -278,25 +278,32 @@ func TestAStatusMayWaitForOtherDecisionsUnlessItIsReadOrAnswersAChange(t *testin
 	limited := statusAt(noon().Add(pollInterval), 0)
 	limited.Decision.CappedBy = "maxReplicas"
 	for name, tt := range map[string]struct {
+		mode       v1alpha1.Mode
 		actuator   v1alpha1.Actuator
 		after      v1alpha1.AutoscalingPolicyStatus
 		generation int64
 		waited     time.Duration
 		want       bool
 	}{
-		"another number that the controller writes": {v1alpha1.ActuatorDirect, another, 0, 0, true},
-		"another number that an autoscaler reads":   {v1alpha1.ActuatorHPA, another, 0, 0, false},
-		"another cap of the same number":            {v1alpha1.ActuatorHPA, limited, 0, 0, true},
-		"the answer to a change of the policy":      {v1alpha1.ActuatorDirect, limited, 1, 0, false},
-		"one that waited for almost a minute":       {v1alpha1.ActuatorDirect, another, 0, time.Minute - 1, true},
-		"one that waited for a minute":              {v1alpha1.ActuatorDirect, another, 0, time.Minute, false},
+		"another number that the controller writes": {v1alpha1.ModeAuto, v1alpha1.ActuatorDirect, another, 0, 0, true},
+		"another number that an autoscaler reads":   {v1alpha1.ModeAuto, v1alpha1.ActuatorHPA, another, 0, 0, false},
+		"another number that a user's autoscaler reads": {
+			v1alpha1.ModeRecommend, v1alpha1.ActuatorDirect, another, 0, 0, false,
+		},
+		"another cap of the same number":       {v1alpha1.ModeAuto, v1alpha1.ActuatorHPA, limited, 0, 0, true},
+		"the answer to a change of the policy": {v1alpha1.ModeAuto, v1alpha1.ActuatorDirect, limited, 1, 0, false},
+		"one that waited for almost a minute": {
+			v1alpha1.ModeAuto, v1alpha1.ActuatorDirect, another, 0, time.Minute - 1, true,
+		},
+		"one that waited for a minute": {v1alpha1.ModeAuto, v1alpha1.ActuatorDirect, another, 0, time.Minute, false},
 		"one that is not due": {
-			v1alpha1.ActuatorDirect, statusAt(noon().Add(pollInterval), 0), 0, 0, false,
+			v1alpha1.ModeAuto, v1alpha1.ActuatorDirect, statusAt(noon().Add(pollInterval), 0), 0, 0, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newReporter(1, statusAt(noon(), 0)).observed[0]
 			o.Now, o.Actuator.Type, o.Policy.Generation = noon().Add(pollInterval), tt.actuator, tt.generation
+			o.Policy.Spec.Mode = tt.mode
 			require.Equal(t, tt.want, report.MayWait(o, report.History{}, tt.after, o.Now.Add(-tt.waited)))
 		})
 	}
