@@ -164,11 +164,11 @@ func consumerMetrics() []metric {
 		newMetric("pulsar_function_unread_messages", whole,
 			func(r backlog.Reading) backlog.Measurement { return r.UnreadMessages }),
 		newMetric("pulsar_function_blocked", whole,
-			func(r backlog.Reading) backlog.Measurement { return oneIf(r.Blocked) }),
+			func(r backlog.Reading) backlog.Measurement { return oneIf(r.Blocked, r.InReplay) }),
 		newMetric("pulsar_function_throttled", whole,
-			func(r backlog.Reading) backlog.Measurement { return oneIf(r.Throttled) }),
+			func(r backlog.Reading) backlog.Measurement { return oneIf(r.Throttled, r.DeliveryRate) }),
 		newMetric("pulsar_function_draining", whole,
-			func(r backlog.Reading) backlog.Measurement { return oneIf(r.Draining) }),
+			func(r backlog.Reading) backlog.Measurement { return oneIf(r.Draining, r.InReplay) }),
 	}
 }
 
@@ -202,9 +202,14 @@ func instanceMetrics() []metric {
 	return metrics
 }
 
-func oneIf(holds bool) backlog.Measurement {
+// oneIf is 1 if it holds for a part of the topics. It is 0 only if the number that Pulsar reports beside it is known
+// for all of them.
+func oneIf(holds bool, beside backlog.Measurement) backlog.Measurement {
 	if holds {
 		return backlog.Known(1)
+	}
+	if _, err := beside.Value(); err != nil {
+		return backlog.Unknown(err)
 	}
 	return backlog.Known(0)
 }

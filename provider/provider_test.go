@@ -20,6 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestSignals(t *testing.T) {
@@ -73,8 +74,21 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+func TestDispatchThatIsBlockedOnOneTopicIsKnown(t *testing.T) {
+	partial := fixture.Partial(reading(), backlog.ErrForbidden)
+	partial.Blocked = true
+	signals := fakeSignals(func(schema.GroupResource, string) (backlog.Reading, error) { return partial, nil })
+	value, err := newTestProvider(Config{Signals: signals}).GetMetricByName(t.Context(), orders(),
+		info(functions(), "pulsar_function_blocked"), nil)
+	require.NoError(t, err)
+	require.Equal(t, "1", value.Value.String())
+}
+
 func TestRefusals(t *testing.T) {
-	const ready = "pulsar_function_backlog_ready_messages"
+	const (
+		ready   = "pulsar_function_backlog_ready_messages"
+		missing = "partial answer: 99 of 100 topics are known; missing: persistent://public/default/in-7 (permission missing)"
+	)
 	reads := func(r backlog.Reading, err error) Signals {
 		return fakeSignals(func(schema.GroupResource, string) (backlog.Reading, error) { return r, err })
 	}
@@ -130,6 +144,19 @@ func TestRefusals(t *testing.T) {
 		"a number that is unknown in a good reading": {
 			signals: reads(backlog.Reading{At: measuredAt(), PublishRate: backlog.Unknown(backlog.ErrNoRate)}, nil),
 			metric:  "pulsar_function_publish_rate", code: 503,
+			text: "no rate yet: it needs two answers with no counter reset between",
+		},
+		"whether dispatch is blocked on an unknown topic": {
+			signals: reads(fixture.Partial(reading(), backlog.ErrForbidden), nil), metric: "pulsar_function_blocked",
+			code: 503, text: missing,
+		},
+		"whether keys wait on an unknown topic": {
+			signals: reads(fixture.Partial(reading(), backlog.ErrForbidden), nil), metric: "pulsar_function_draining",
+			code: 503, text: missing,
+		},
+		"whether dispatch is throttled after one answer": {
+			signals: reads(backlog.Reading{At: measuredAt(), DeliveryRate: backlog.Unknown(backlog.ErrNoRate)}, nil),
+			metric:  "pulsar_function_throttled", code: 503,
 			text: "no rate yet: it needs two answers with no counter reset between",
 		},
 		"a field that was forgotten": {
