@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
@@ -27,6 +28,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 )
 
 // adapter has the program's parts, wired and not started.
@@ -37,7 +39,7 @@ type adapter struct {
 	server  *genericapiserver.GenericAPIServer
 	// reconciling fails when reconciles hang.
 	reconciling func(now time.Time) error
-	// synced turns true when every informer has completed its first list.
+	// synced is true from when every informer has completed its first list until the caches stop.
 	synced atomic.Bool
 }
 
@@ -79,8 +81,8 @@ func newAdapter(ctx context.Context, o *Options, registry ctrlmetrics.Registerer
 	}
 	worker.Worker, a.reconciling = a.pulsar.Worker, parts.Alive
 	answering := provider.New(provider.Config{
-		Policies: parts.Policies, Signals: parts.Signals, DecisionMaker: parts.DecisionMaker, Lister: parts.Objects,
-		Now: time.Now, Registerer: registry,
+		Policies: parts.Policies, Signals: parts.Signals, DecisionMaker: cachedDecisions{parts.DecisionMaker, a.ready},
+		Lister: parts.Objects, Now: time.Now, Registerer: registry,
 	})
 	certificate, err := setupCertificate(o, a.manager, o.ServiceKey(lease.Namespace), a.ready)
 	if err != nil {
@@ -117,12 +119,17 @@ func (a *adapter) Run(ctx context.Context) error {
 			a.pulsar.Poller.Run,
 			func(ctx context.Context) error { return kube.Run(ctx, a.manager) },
 			a.fence.Watch,
-			func(ctx context.Context) error {
-				a.synced.Store(a.manager.GetCache().WaitForCacheSync(ctx))
-				return nil
-			},
+			a.watchCaches,
 		},
 	})
+}
+
+// watchCaches follows the caches until they stop with the context.
+func (a *adapter) watchCaches(ctx context.Context) error {
+	a.synced.Store(a.manager.GetCache().WaitForCacheSync(ctx))
+	<-ctx.Done()
+	a.synced.Store(false)
+	return nil
 }
 
 // serve serves until the context ends, continues for --shutdown-delay, and returns when no request is running.
@@ -136,7 +143,7 @@ func (a *adapter) serve(ctx context.Context) error {
 // ready returns why this replica cannot serve; nil if it can.
 func (a *adapter) ready() error {
 	if !a.synced.Load() {
-		return errors.New("policies and autoscalers are not listed yet")
+		return errors.New("policies and autoscalers are not listed yet, or not watched any more as this process ends")
 	}
 	return nil
 }
@@ -153,6 +160,21 @@ func (a *adapter) liveChecks() []healthz.HealthChecker {
 		healthz.NamedCheck("poll-loop", func(*http.Request) error { return a.pulsar.Poller.Alive(time.Now()) }),
 		healthz.NamedCheck("reconcile-loop", func(*http.Request) error { return a.reconciling(time.Now()) }),
 	}
+}
+
+// cachedDecisions are current only while the caches are. If a part of the process fails, these stop, and the server
+// goes on for --shutdown-delay: it would serve older decisions than another replica has made since.
+type cachedDecisions struct {
+	response.DecisionMaker
+	ready func() error
+}
+
+// Current implements response.DecisionMaker.
+func (d cachedDecisions) Current(p *v1alpha1.AutoscalingPolicy, now time.Time) error {
+	if err := d.ready(); err != nil {
+		return err
+	}
+	return d.DecisionMaker.Current(p, now)
 }
 
 // fencedWorker changes what function workers run, only while this process leads.
