@@ -146,9 +146,32 @@ func (s *scaler) serve(ctx context.Context) error {
 		return nil
 	}
 	return keda.Serve(ctx, keda.ServeConfig{
-		Server: s.server, Listener: s.grpc, TLS: s.tls(), Ready: s.ready, MaxConnectionAge: s.options.MaxConnectionAge,
-		Logger: s.logger,
+		Server: s.server, Listener: refusing{s.grpc, s.reading.Ready, time.Now().Add(refuseWithin)}, TLS: s.tls(),
+		Ready: s.ready, MaxConnectionAge: s.options.MaxConnectionAge, Logger: s.logger,
 	})
+}
+
+// refuseWithin is how long after its start a replica that has not read Kubernetes refuses connections: as long as it
+// waits for a kind that it may not read.
+const refuseWithin = time.Minute
+
+// refusing closes connections until it is ready, or for some time: KEDA's client then calls the other replicas. It
+// would stay with one that answers with errors, such as a container that was started again.
+type refusing struct {
+	net.Listener
+	ready func() error
+	until time.Time
+}
+
+// Accept implements net.Listener.
+func (r refusing) Accept() (net.Conn, error) {
+	for {
+		connection, err := r.Listener.Accept()
+		if err != nil || r.ready() == nil || !time.Now().Before(r.until) {
+			return connection, err
+		}
+		_ = connection.Close()
+	}
 }
 
 // drain reports not ready for --shutdown-delay, and serves KEDA until it has connected to other replicas.

@@ -35,8 +35,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// bareAPIServer is a Kubernetes API without the scaler's kinds, and without any Lease.
-func bareAPIServer(t *testing.T) string {
+// bareAPIServer is a Kubernetes API without the scaler's kinds, and without any Lease, which it lists after events.
+func bareAPIServer(t *testing.T, after ...<-chan struct{}) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	answers := map[string]string{
@@ -61,6 +61,12 @@ func bareAPIServer(t *testing.T) string {
 			case query.Has("watch"):
 				<-r.Context().Done()
 			default:
+				for _, event := range after {
+					select {
+					case <-event:
+					case <-r.Context().Done():
+					}
+				}
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w,
 					`{"kind":"LeaseList","apiVersion":"coordination.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`)
@@ -247,6 +253,49 @@ func TestMissingKindsAreReported(t *testing.T) {
 			require.ErrorContains(t, err, test.want)
 		})
 	}
+}
+
+// TestAReplicaThatHasNotReadKubernetesRefusesConnections: KEDA's client would stay with it for its errors.
+func TestAReplicaThatHasNotReadKubernetesRefusesConnections(t *testing.T) {
+	listed := make(chan struct{})
+	s, client := startScaler(t, "--kubeconfig="+bareAPIServer(t, listed))
+	ask := func() error {
+		_, err := client.IsActive(t.Context(), &pb.ScaledObjectRef{
+			Namespace: "media", Name: "so", ScalerMetadata: map[string]string{"policy": "resize"},
+		})
+		return err
+	}
+	require.ErrorContains(t, s.reading.Ready(), "Lease")
+	refused := ask()
+	require.Equal(t, codes.Unavailable, status.Code(refused))
+	require.NotContains(t, refused.Error(), "AutoscalingPolicy", "the scaler does not answer")
+	code, _ := get(t, s, "/healthz")
+	require.Equal(t, http.StatusOK, code)
+	close(listed)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.ErrorContains(c, ask(), "kind AutoscalingPolicy of pulsar-autoscaler.io/v1alpha1 is not installed")
+	}, patience, 50*time.Millisecond)
+}
+
+func TestAReplicaThatCannotReadKubernetesServesAfterAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener, accepted := bufconn.Listen(1<<10), make(chan net.Conn)
+		never := func() error { return backlog.ErrNoData }
+		go func() {
+			connection, err := refusing{listener, never, time.Now().Add(refuseWithin)}.Accept()
+			assert.NoError(t, err)
+			accepted <- connection
+		}()
+		time.Sleep(refuseWithin - 1)
+		refused, err := listener.DialContext(t.Context())
+		require.NoError(t, err)
+		_, err = refused.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		time.Sleep(1)
+		served, err := listener.DialContext(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, errors.Join((<-accepted).Close(), served.Close(), refused.Close(), listener.Close()))
+	})
 }
 
 func TestTheScalerIsNotReadyWhileItEnds(t *testing.T) {
