@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,7 +172,7 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 	}
 	if actions.StatusFirst {
 		unwritten := plan.Unwritten(observed, actions)
-		unwritten.Violation = observed.Refused() // also before a retry
+		unwritten.Violation = cmp.Or(unwritten.Violation, observed.Refused()) // also before a retry
 		status := report.Status(observed, memory.reported, decision, state, unwritten)
 		if err := r.report(ctx, observed, memory, decision, status); err != nil {
 			return "", err
