@@ -87,7 +87,7 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 		detail = Consumers
 	}
 	for _, state := range t.subscriptions {
-		if state.bytes > 0 {
+		if state.bytes {
 			detail |= Bytes
 		}
 		if state.hasBacklog() || state.hasUnacked() || !state.missing && !state.consumers.known {

@@ -95,36 +95,20 @@ func (s *Feed) Changes() []Change {
 	return changes
 }
 
-// Pace is how often an owner needs its topics.
-type Pace uint8
+// Pace is how often an owner needs its topics. A higher one is more often.
+type Pace int8
 
-// The paces: every interval of the poller, every RestInterval, and every QuickInterval. Waking is Usual for a topic of
+// The paces: every RestInterval, every interval of the poller, and every QuickInterval. Waking is Usual for a topic of
 // which the first message wakes replicas, and so does Quick.
 const (
-	Usual Pace = iota
-	AtRest
-	Quick
+	AtRest Pace = iota - 1
+	Usual
 	Waking
+	Quick
 )
 
 // Wakes reports whether the first message wakes replicas.
-func (p Pace) Wakes() bool { return p == Quick || p == Waking }
-
-// paces counts the uses of a topic by their pace.
-type paces [Waking + 1]int32
-
-// quickest is the pace of the use that needs the topic most often.
-func (p paces) quickest() Pace {
-	switch {
-	case p[Quick] > 0:
-		return Quick
-	case p[Waking] > 0:
-		return Waking
-	case p[Usual] > 0:
-		return Usual
-	}
-	return AtRest
-}
+func (p Pace) Wakes() bool { return p >= Waking }
 
 const (
 	// RestInterval is the time between two answers about a topic at rest, if an answer stays valid for twice as long.
@@ -142,15 +126,21 @@ func (s *jobs) describe(j Job, soon bool) Change {
 	switch j.Kind {
 	case TopicKind:
 		if state := s.topics[j.Topic()]; state != nil {
-			c.Wanted, c.Pace, c.Tenants = true, state.uses.quickest(), tenantNames(state.subscriptions)
+			c.Wanted, c.Pace = true, state.pace
+			for _, subscription := range state.subscriptions {
+				c.Tenants = subscription.interests.appendTenants(c.Tenants)
+			}
 		}
 	case NamespaceKind:
 		if state := s.namespaces[j.Namespace()]; state != nil {
-			c.Wanted, c.Tenants = true, state.tenants()
+			c.Wanted = true
+			for _, pattern := range state.patterns {
+				c.Tenants = pattern.interests.appendTenants(c.Tenants)
+			}
 		}
 	case WorkloadKind:
 		if state := s.workloads[j.Workload]; state != nil {
-			c.Wanted, c.Tenants = true, state.tenants.names()
+			c.Wanted, c.Tenants = true, state.interests.appendTenants(nil)
 		}
 	case WatchKind:
 	}

@@ -23,25 +23,12 @@ type patternState struct {
 	matched   []string
 	tooMany   bool
 	listed    bool
-	interests map[*interest]struct{}
-}
-
-// tenants are those of the patterns, each once.
-func (n *namespaceState) tenants() []string {
-	var names []string
-	for _, pattern := range n.patterns {
-		for one := range pattern.interests {
-			if !slices.Contains(names, one.tenant) {
-				names = append(names, one.tenant)
-			}
-		}
-	}
-	return names
+	interests interests
 }
 
 // follows reports whether an owner tracks the subscription on the matches of the pattern.
 func (p *patternState) follows(subscription string) bool {
-	for one := range p.interests {
+	for _, one := range p.interests {
 		if one.tracks.subscription.Name == subscription {
 			return true
 		}
@@ -59,7 +46,7 @@ func (s *tracked) follow(one *interest, subscription Subscription) {
 			if err != nil {
 				continue // WithPatterns sets no such text
 			}
-			state = &patternState{pattern: pattern, interests: map[*interest]struct{}{}}
+			state = &patternState{pattern: pattern}
 			if one.tracks.subscription.Cluster == key.Cluster { // what stays keeps its history until the listing
 				state.matched = slices.DeleteFunc(slices.Clone(one.tracks.topics), func(name string) bool {
 					return !pattern.Match(name)
@@ -68,7 +55,9 @@ func (s *tracked) follow(one *interest, subscription Subscription) {
 			s.patterns[key] = state
 			s.addToNamespace(key, state)
 		}
-		state.interests[one] = struct{}{}
+		if !slices.Contains(state.interests, one) {
+			state.interests.add(one)
+		}
 		s.change(NamespaceJob(NamespaceOf(key.Cluster, key.Name)), false)
 	}
 }
@@ -93,7 +82,7 @@ func (s *tracked) unfollow(one *interest, subscription, next Subscription) {
 		if state == nil || subscription.Cluster == next.Cluster && slices.Contains(next.Patterns, text) {
 			continue
 		}
-		delete(state.interests, one)
+		state.interests.remove(one)
 		namespace := NamespaceOf(key.Cluster, key.Name)
 		s.change(NamespaceJob(namespace), false)
 		if len(state.interests) > 0 {
@@ -165,16 +154,17 @@ func (s *Store) RecordListing(listing *Listing, at time.Time) {
 		return
 	}
 	namespace.listedAt, namespace.failure = at, nil
-	changed := map[*interest]struct{}{}
+	var changed interests
 	for i, one := range listing.patterns {
 		state := s.patterns[one.key]
 		if state == nil || state.listed && state.tooMany == one.tooMany && slices.Equal(state.matched, matches[i]) {
 			continue
 		}
 		state.matched, state.tooMany, state.listed = matches[i], one.tooMany, true
-		maps.Copy(changed, state.interests)
+		changed = append(changed, state.interests...)
 	}
-	for _, one := range slices.SortedFunc(maps.Keys(changed), (*interest).compare) {
+	slices.SortFunc(changed, (*interest).compare)
+	for _, one := range slices.Compact(changed) {
 		s.update(one)
 	}
 }

@@ -18,7 +18,7 @@ type topicState struct {
 	// shrunkAt is when fewer partitions were first seen since the last good answer; zero for never.
 	shrunkAt      time.Time
 	subscriptions map[string]*subscriptionState
-	uses          paces
+	pace          Pace // of the owner that needs it most often
 
 	answeredAt     time.Time // last good answer; zero before the first
 	fullAt         time.Time // last one with consumers
@@ -36,8 +36,8 @@ type topicState struct {
 }
 
 type subscriptionState struct {
-	tenants    tenants
-	bytes      int // owners that request the backlog in bytes
+	interests  interests
+	bytes      bool // an owner requests the backlog in bytes
 	partitions subscriptionPartitions
 	consumers  consumers
 	age        age

@@ -136,11 +136,7 @@ func (s *jobs) interestsOf(tenant string, subscription Subscription, name string
 	if topic == nil || topic.subscriptions[subscription.Name] == nil {
 		return 0
 	}
-	tenants := topic.subscriptions[subscription.Name].tenants
-	if i := tenants.index(tenant); i >= 0 {
-		return tenants[i].interests
-	}
-	return 0
+	return topic.subscriptions[subscription.Name].interests.of(tenant)
 }
 
 // CountTopics is the number of tracked topics for each cluster.

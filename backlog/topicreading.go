@@ -34,7 +34,7 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	s.readLeast(&r)
 	r.consumers = s.consumers
 	r.SteadyConsumers = s.consumers.steady(first.at) && t.slow.timeouts == 0 // else more may have joined unseen
-	if t.uses.quickest().Wakes() {
+	if t.pace.Wakes() {
 		r.PushRefused = t.pushRefused
 	}
 	if t.uncounted != nil {
@@ -94,7 +94,7 @@ func (s *subscriptionState) readBytes(last point) Measurement {
 	switch {
 	case last.hasBytes:
 		return Known(float64(max(0, last.bytes)))
-	case s.bytes > 0:
+	case s.bytes:
 		return Unknown(errBytesMissing)
 	default:
 		return Unknown(ErrNotRequested)

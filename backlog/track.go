@@ -71,8 +71,8 @@ func (s *tracked) update(one *interest) {
 	if one.refused != nil {
 		after = tracks{}
 	}
-	s.replace(before, after, one.tenant)
 	one.tracks = after
+	s.replace(one, before)
 }
 
 // topicsOf are the topics of a subscription and the matches of its patterns, sorted and distinct, without those of a
@@ -95,20 +95,24 @@ func (s *tracked) topicsOf(subscription Subscription) (topics []string, tooMany 
 }
 
 // replace acquires what is new before it releases what is not needed any more, so that what stays keeps its history.
-func (s *jobs) replace(before, after tracks, tenant string) {
-	added, removed := after.since(before)
-	old, now := before.subscription, after.subscription
-	if old.Bytes != now.Bytes || old.Pace != now.Pace {
-		added, removed = after.topics, before.topics
-	}
+func (s *jobs) replace(one *interest, before tracks) {
+	added, removed := one.tracks.since(before)
+	old, now := before.subscription, one.tracks.subscription
 	for _, name := range added {
-		s.acquireTopic(Topic{Cluster: now.Cluster, Name: name}, use{now.Name, now.Bytes, now.Pace, tenant})
+		s.acquireTopic(Topic{Cluster: now.Cluster, Name: name}, one)
 	}
-	s.acquireWorkload(now, tenant)
 	for _, name := range removed {
-		s.releaseTopic(Topic{Cluster: old.Cluster, Name: name}, use{old.Name, old.Bytes, old.Pace, tenant})
+		s.releaseTopic(Topic{Cluster: old.Cluster, Name: name}, old.Name, one)
 	}
-	s.releaseWorkload(old, tenant)
+	if old.Bytes != now.Bytes || old.Pace != now.Pace {
+		for _, name := range one.tracks.topics {
+			s.need(Topic{Cluster: now.Cluster, Name: name})
+		}
+	}
+	if old.Workload != now.Workload {
+		s.acquireWorkload(now.Workload, one)
+		s.releaseWorkload(old.Workload, one)
+	}
 }
 
 // since are the topics that only these and only the earlier ones have, for one subscription.
@@ -131,7 +135,9 @@ func (s *tracked) untrack(owner string) {
 		delete(s.owners, owner)
 		delete(s.ends, owner)
 		s.unfollow(one, one.subscription, Subscription{})
-		s.replace(one.tracks, tracks{}, one.tenant)
+		before := one.tracks
+		one.tracks = tracks{}
+		s.replace(one, before)
 	}
 }
 
@@ -146,82 +152,64 @@ func (s *Store) Expire(now time.Time) {
 	}
 }
 
-// use is a subscription of a topic for an owner.
-type use struct {
-	name   string
-	bytes  bool // in bytes too
-	pace   Pace
-	tenant string
-}
-
-// acquireTopic tracks the subscription of one topic for an owner. New data is fetched at once, also bytes that were not
-// needed before.
-func (s *jobs) acquireTopic(key Topic, use use) {
+// acquireTopic tracks the subscription of one topic for an interest. New data is fetched at once.
+func (s *jobs) acquireTopic(key Topic, one *interest) {
 	topic := s.topics[key]
 	if topic == nil {
 		topic = &topicState{subscriptions: map[string]*subscriptionState{}}
 		s.topics[key] = topic
 	}
-	state := topic.subscriptions[use.name]
+	name := one.tracks.subscription.Name
+	state := topic.subscriptions[name]
 	if state == nil {
 		state = &subscriptionState{}
-		topic.subscriptions[use.name] = state
+		topic.subscriptions[name] = state
 		s.change(TopicJob(key), true)
 	}
-	if state.tenants.add(use.tenant) {
-		s.pairs[use.tenant]++
+	if state.interests.add(one) {
+		s.pairs[one.tenant]++
 		s.change(TopicJob(key), false)
 	}
-	if use.bytes {
-		if state.bytes++; state.bytes == 1 {
+	s.need(key)
+}
+
+// need updates how often a topic is needed, and which of its subscriptions are in bytes too. Bytes that were not needed
+// before are fetched at once.
+func (s *jobs) need(key Topic) {
+	topic, pace := s.topics[key], AtRest
+	for _, state := range topic.subscriptions {
+		before := state.bytes
+		state.bytes = false
+		for _, one := range state.interests {
+			pace = max(pace, one.tracks.subscription.Pace)
+			state.bytes = state.bytes || one.tracks.subscription.Bytes
+		}
+		if state.bytes && !before {
 			s.change(TopicJob(key), true)
 		}
 	}
-	s.count(key, use.pace, 1)
-}
-
-// count adds to or removes from the uses of a topic at a pace.
-func (s *jobs) count(key Topic, pace Pace, more int32) {
-	topic := s.topics[key]
-	before := topic.uses.quickest()
-	if topic.uses[pace] += more; topic.uses.quickest() != before {
+	if pace != topic.pace {
+		topic.pace = pace
 		s.change(TopicJob(key), false)
 	}
 }
 
-func (s *jobs) releaseTopic(key Topic, use use) {
+func (s *jobs) releaseTopic(key Topic, subscription string, one *interest) {
 	topic := s.topics[key]
-	state := topic.subscriptions[use.name]
-	if use.bytes {
-		state.bytes--
-	}
-	s.count(key, use.pace, -1)
-	if state.tenants.remove(use.tenant) {
-		if s.pairs[use.tenant]--; s.pairs[use.tenant] == 0 {
-			delete(s.pairs, use.tenant)
+	state := topic.subscriptions[subscription]
+	if state.interests.remove(one) {
+		if s.pairs[one.tenant]--; s.pairs[one.tenant] == 0 {
+			delete(s.pairs, one.tenant)
 		}
 		s.change(TopicJob(key), false)
 	}
-	if len(state.tenants) == 0 {
-		delete(topic.subscriptions, use.name)
+	if len(state.interests) == 0 {
+		delete(topic.subscriptions, subscription)
 	}
+	s.need(key)
 	if len(topic.subscriptions) == 0 {
 		delete(s.topics, key)
-		s.change(TopicJob(key), false)
 	}
-}
-
-// tenantNames are the tenants of the subscriptions of a topic, each once.
-func tenantNames(subscriptions map[string]*subscriptionState) []string {
-	var names []string
-	for _, subscription := range subscriptions {
-		for _, one := range subscription.tenants {
-			if !slices.Contains(names, one.name) {
-				names = append(names, one.name)
-			}
-		}
-	}
-	return names
 }
 
 // Owner names who tracks a subscription: a Kubernetes namespace, whose owners share their turns, and a name in it.
@@ -233,81 +221,75 @@ func tenantOf(owner string) string {
 	return namespace
 }
 
-// tenants are the Kubernetes namespaces that ask for a job.
-type tenants []tenant
+// interests are those in a job, or in the matches of a pattern.
+type interests []*interest
 
-// tenant is one of them, with the number of its interests in the job.
-type tenant struct {
-	name      string
-	interests int
+// add reports whether it is the first one of its tenant.
+func (i *interests) add(one *interest) bool {
+	*i = append(*i, one)
+	return i.of(one.tenant) == 1
 }
 
-// add reports whether the tenant is a new one.
-func (t *tenants) add(name string) bool {
-	if i := t.index(name); i >= 0 {
-		(*t)[i].interests++
-		return false
+// remove reports whether it was the last one of its tenant.
+func (i *interests) remove(one *interest) bool {
+	*i = slices.DeleteFunc(*i, func(other *interest) bool { return other == one })
+	return i.of(one.tenant) == 0
+}
+
+// of is the number of those of a tenant.
+func (i interests) of(tenant string) int {
+	count := 0
+	for _, one := range i {
+		if one.tenant == tenant {
+			count++
+		}
 	}
-	*t = append(*t, tenant{name, 1})
-	return true
+	return count
 }
 
-// remove reports whether the tenant has no interest any more.
-func (t *tenants) remove(name string) bool {
-	i := t.index(name)
-	if (*t)[i].interests--; (*t)[i].interests > 0 {
-		return false
-	}
-	*t = slices.Delete(*t, i, i+1)
-	return true
-}
-
-func (t *tenants) index(name string) int {
-	return slices.IndexFunc(*t, func(one tenant) bool { return one.name == name })
-}
-
-func (t *tenants) names() []string {
-	names := make([]string, len(*t))
-	for i, one := range *t {
-		names[i] = one.name
+// appendTenants adds the Kubernetes namespaces that are not among the names.
+func (i interests) appendTenants(names []string) []string {
+	for _, one := range i {
+		if !slices.Contains(names, one.tenant) {
+			names = append(names, one.tenant)
+		}
 	}
 	return names
 }
 
 // workloadState is a workload with tracked instances.
 type workloadState struct {
-	tenants tenants
-	history instancesHistory
-	failure error // why they did not answer the last time; nil after an answer
+	interests interests
+	history   instancesHistory
+	failure   error // why they did not answer the last time; nil after an answer
 }
 
-func (s *jobs) acquireWorkload(subscription Subscription, tenant string) {
-	if subscription.Workload == nil {
+func (s *jobs) acquireWorkload(workload Workload, one *interest) {
+	if workload == nil {
 		return
 	}
-	state := s.workloads[subscription.Workload]
+	state := s.workloads[workload]
 	if state == nil {
 		state = &workloadState{}
-		s.workloads[subscription.Workload] = state
-		s.change(WorkloadJob(subscription.Workload), true)
+		s.workloads[workload] = state
+		s.change(WorkloadJob(workload), true)
 	}
-	if state.tenants.add(tenant) {
-		s.change(WorkloadJob(subscription.Workload), false)
+	if state.interests.add(one) {
+		s.change(WorkloadJob(workload), false)
 	}
 }
 
-func (s *jobs) releaseWorkload(subscription Subscription, tenant string) {
-	if subscription.Workload == nil {
+func (s *jobs) releaseWorkload(workload Workload, one *interest) {
+	if workload == nil {
 		return
 	}
-	state := s.workloads[subscription.Workload]
-	if !state.tenants.remove(tenant) {
-		return
+	state := s.workloads[workload]
+	if state.interests.remove(one) {
+		s.change(WorkloadJob(workload), false)
 	}
-	if len(state.tenants) == 0 {
-		delete(s.workloads, subscription.Workload)
+	if len(state.interests) == 0 {
+		delete(s.workloads, workload)
 	}
-	s.change(WorkloadJob(subscription.Workload), false)
 }
 
 // RecordInstances records an answer of the instances of a workload. Answers that are not newer than the last are
