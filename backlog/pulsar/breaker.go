@@ -30,15 +30,9 @@ const (
 	checkTimeout = time.Second
 )
 
-// breaker is the circuit breaker of each host: it opens after failuresToOpen, and then allows one probe at a time.
+// health is the circuit breaker of a host: it opens after failuresToOpen, and then allows one probe at a time.
 //
 // github.com/sony/gobreaker probes at a fixed interval, which neither grows nor respects Retry-After.
-type breaker struct {
-	mu sync.Mutex
-	// hosts and their content are guarded by mu.
-	hosts perHost[health]
-}
-
 type health struct {
 	// failures counts consecutive failures since the time in since.
 	failures int
@@ -57,32 +51,28 @@ func (e *openError) Error() string { return "the circuit breaker is open: " + e.
 
 func (e *openError) Unwrap() error { return errHeldBack }
 
-func newBreaker() *breaker {
-	return &breaker{hosts: newPerHost(func() health { return health{} })}
-}
-
 // permit allows one request; its outcome has to be reported.
 type permit struct {
-	breaker *breaker
+	hosts *hosts
 	// host is nil if too many hosts are in use to add another.
-	host  *hostState[health]
+	host  *hostState
 	probe bool
 }
 
 // allow returns a permit, or why the breaker is open.
-func (b *breaker) allow(u *url.URL) (*permit, *openState) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (h *hosts) allow(u *url.URL) (*permit, *openState) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	now := time.Now()
-	p := &permit{breaker: b, host: b.hosts.of(u, now)}
+	p := &permit{hosts: h, host: h.of(u, now)}
 	if p.host == nil {
 		return p, nil
 	}
-	if h := &p.host.state; h.open != nil {
-		if h.probing || now.Before(h.next) {
-			return nil, h.open
+	if p.host.open != nil {
+		if p.host.probing || now.Before(p.host.next) {
+			return nil, p.host.open
 		}
-		h.probing, p.probe = true, true
+		p.host.probing, p.probe = true, true
 	}
 	p.host.users++
 	p.host.used = now
@@ -94,9 +84,9 @@ func (p *permit) withdrawn() *openState {
 	if p.host == nil || p.probe {
 		return nil
 	}
-	p.breaker.mu.Lock()
-	defer p.breaker.mu.Unlock()
-	return p.host.state.open
+	p.hosts.mu.Lock()
+	defer p.hosts.mu.Unlock()
+	return p.host.open
 }
 
 // suspects reports whether the outcome is a timeout that would open the breaker.
@@ -104,10 +94,9 @@ func (p *permit) suspects(o outcome) bool {
 	if p.host == nil || p.probe || !o.timedOut {
 		return false
 	}
-	p.breaker.mu.Lock()
-	defer p.breaker.mu.Unlock()
-	h := &p.host.state
-	return h.open == nil && h.failures+1 >= failuresToOpen
+	p.hosts.mu.Lock()
+	defer p.hosts.mu.Unlock()
+	return p.host.open == nil && p.host.failures+1 >= failuresToOpen
 }
 
 // report records the outcome of the request, and returns why the breaker is open, if the request failed and it is.
@@ -115,13 +104,13 @@ func (p *permit) report(o outcome) *openState {
 	if p.host == nil {
 		return nil
 	}
-	p.breaker.mu.Lock()
-	defer p.breaker.mu.Unlock()
+	p.hosts.mu.Lock()
+	defer p.hosts.mu.Unlock()
 	p.host.users--
 	if p.probe {
-		p.host.state.probing = false
+		p.host.probing = false
 	}
-	return p.host.state.count(o, p.probe, time.Now())
+	return p.host.count(o, p.probe, time.Now())
 }
 
 func (h *health) count(o outcome, probe bool, now time.Time) *openState {
@@ -150,36 +139,35 @@ func (h *health) count(o outcome, probe bool, now time.Time) *openState {
 	return h.open
 }
 
-func (b *breaker) openHosts() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (h *hosts) openHosts() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	open, now := 0, time.Now()
-	for _, h := range b.hosts.states {
-		if h.state.open != nil && now.Sub(h.used) < hostForgotten {
+	for _, host := range h.states {
+		if host.open != nil && now.Sub(host.used) < hostForgotten {
 			open++
 		}
 	}
 	return open
 }
 
-// breakerTransport reports the outcome of a request when the body of its answer is closed.
-type breakerTransport struct {
-	breaker *breaker
-	next    http.RoundTripper
+// hostTransport reports the outcome of a request when the body of its answer is closed.
+type hostTransport struct {
+	hosts *hosts
+	next  http.RoundTripper
 }
 
-func (t breakerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t hostTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	a := attemptOf(req.Context())
 	a.hop = hop{url: req.URL}
-	permit, open := t.breaker.allow(req.URL)
+	permit, open := t.hosts.allow(req.URL)
 	if open == nil && permit.probe {
 		permit, open = t.probe(permit, req)
 	}
 	if open != nil {
 		return nil, &openError{open: open}
 	}
-	a.hop.withdrawn = permit.withdrawn
-	resp, err := t.next.RoundTrip(req)
+	resp, err := t.send(req, permit)
 	if err != nil {
 		a.hop.keptBroke = a.hop.reused && backlog.ConnectionBroken(err)
 		a.hop.open = permit.report(t.verdict(permit, req, a.outcome(err)))
@@ -195,7 +183,7 @@ func (t breakerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 // verdict is the outcome of a request for its host. A host whose requests time out may be healthy, and their topics
 // stuck: a cheap request checks it before its breaker opens. A check that is not sent excuses nothing: requests
 // that hang may have all connections.
-func (t breakerTransport) verdict(p *permit, req *http.Request, o outcome) outcome {
+func (t hostTransport) verdict(p *permit, req *http.Request, o outcome) outcome {
 	if !p.suspects(o) {
 		return o
 	}
@@ -206,7 +194,7 @@ func (t breakerTransport) verdict(p *permit, req *http.Request, o outcome) outco
 }
 
 // probe checks a host whose breaker is open, before any other request is sent there.
-func (t breakerTransport) probe(p *permit, req *http.Request) (*permit, *openState) {
+func (t hostTransport) probe(p *permit, req *http.Request) (*permit, *openState) {
 	checked := t.check(req)
 	if checked.kind == unknown { // not sent: the request itself is the probe
 		return p, nil
@@ -214,22 +202,21 @@ func (t breakerTransport) probe(p *permit, req *http.Request) (*permit, *openSta
 	if open := p.report(checked); open != nil {
 		return nil, open
 	}
-	return t.breaker.allow(req.URL)
+	return t.hosts.allow(req.URL)
 }
 
 // check asks the host of a request, with its credentials, whether it answers at all.
-func (t breakerTransport) check(req *http.Request) outcome {
+func (t hostTransport) check(req *http.Request) outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), checkTimeout)
 	defer cancel()
-	a := &attempt{limit: checkTimeout}
-	a.hop = hop{url: req.URL, withdrawn: func() *openState { return nil }}
+	a := &attempt{limit: checkTimeout, hop: hop{url: req.URL}}
 	cheap := req.Clone(withAttempt(ctx, a))
 	cheap.Method, cheap.Body, cheap.GetBody, cheap.ContentLength = http.MethodGet, http.NoBody, nil, 0
 	cheap.Header.Del("Content-Type")
 	u := *req.URL
 	u.Path, u.RawPath, u.RawQuery = checkPath, "", ""
 	cheap.URL = &u
-	resp, err := t.next.RoundTrip(cheap)
+	resp, err := t.send(cheap, &permit{probe: true})
 	if err != nil {
 		return a.outcome(err)
 	}
@@ -256,8 +243,6 @@ type hop struct {
 	url  *url.URL
 	sent bool
 	took time.Duration
-	// withdrawn is why the breaker no longer allows the request, nil while it does.
-	withdrawn func() *openState
 	// reused is true if the connection is a kept one.
 	reused bool
 	// status and retryAfter are from the answer, 0 while there is none.

@@ -29,14 +29,14 @@ func TestAHostThatFailsIsTriedLessAndLess(t *testing.T) {
 		require.Equal(t, []time.Duration{
 			0, 50 * ms, 100 * ms, 1100 * ms, 3100 * ms, 7100 * ms, 15100 * ms, 31100 * ms, 61100 * ms, 91100 * ms,
 		}, tried, "three times, and then after 1, 2, 4, 8, 16, 30, 30... seconds")
-		require.Equal(t, 1, c.breaker.openHosts())
+		require.Equal(t, 1, c.openHosts())
 		require.True(t, sendsOne(t, c, "other:8080", good), "another host is no worse for it")
-		_, open := c.breaker.allow(hostURL("BROKER.:8080"))
+		_, open := c.allow(hostURL("BROKER.:8080"))
 		require.Equal(t, &openState{since: start, reason: backlog.ErrUnreachable, cause: "connection refused"}, open)
 
 		after(maxProbe)
 		require.True(t, sendsOne(t, c, "broker:8080", good))
-		require.Zero(t, c.breaker.openHosts())
+		require.Zero(t, c.openHosts())
 		for range failuresToOpen {
 			require.True(t, sendsOne(t, c, "broker:8080", bad), "one success closes it for all")
 		}
@@ -46,7 +46,7 @@ func TestAHostThatFailsIsTriedLessAndLess(t *testing.T) {
 }
 
 func TestTheBreakerOfAPortIsThatOfOneScheme(t *testing.T) {
-	b := newBreaker()
+	b := testChain(16, 100)
 	allow := func(address string) (*permit, *openState) {
 		u, err := url.Parse(address)
 		require.NoError(t, err)
@@ -73,9 +73,9 @@ func TestAHostWithoutRequestsIsNotBackingOff(t *testing.T) {
 			after(maxProbe)
 			require.True(t, sendsOne(t, c, "gone:8080", bad))
 		}
-		require.Equal(t, 1, c.breaker.openHosts(), "it is tried now and then")
+		require.Equal(t, 1, c.openHosts(), "it is tried now and then")
 		after(hostForgotten)
-		require.Zero(t, c.breaker.openHosts(), "a removed broker would count permanently")
+		require.Zero(t, c.openHosts(), "a removed broker would count permanently")
 	})
 }
 
@@ -116,12 +116,12 @@ func TestBreakerRespectsRetryAfter(t *testing.T) {
 func TestOneRequestTriesAHostThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testChain(16, 100)
-		late, _ := c.breaker.allow(hostURL("broker:8080")) // under way while the breaker opens
+		late, _ := c.allow(hostURL("broker:8080")) // under way while the breaker opens
 		for range failuresToOpen {
 			sendsOne(t, c, "broker:8080", bad)
 		}
 		after(firstProbe)
-		probe, _ := c.breaker.allow(hostURL("broker:8080"))
+		probe, _ := c.allow(hostURL("broker:8080"))
 		require.False(t, sendsOne(t, c, "broker:8080", good), "the probe is under way")
 		require.NotNil(t, late.report(bad), "an old failure does not make it worse")
 		require.Nil(t, probe.report(outcome{}), "a canceled probe has no outcome")

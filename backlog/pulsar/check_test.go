@@ -104,7 +104,7 @@ func TestAHostThatHangsIsProbedByChecks(t *testing.T) {
 			require.ErrorIs(t, ask(t.Context(), t, sent, "topic"), context.DeadlineExceeded)
 		}
 		require.Equal(t, 1, broker.checks, "before it opened")
-		require.Equal(t, 1, c.breaker.openHosts())
+		require.Equal(t, 1, c.openHosts())
 		for range 10 {
 			after(time.Second)
 			var open *openError
@@ -115,7 +115,7 @@ func TestAHostThatHangsIsProbedByChecks(t *testing.T) {
 		broker.set(false)
 		after(maxProbe)
 		require.NoError(t, ask(t.Context(), t, sent, "topic"))
-		require.Zero(t, c.breaker.openHosts())
+		require.Zero(t, c.openHosts())
 		requireIdle(t, c)
 	})
 }
@@ -136,7 +136,7 @@ func TestAHostThatHangsIsNotExcusedByACheckThatFindsNoPlace(t *testing.T) {
 			})
 		}
 		after(4 * DefaultRequestTimeout)
-		require.Equal(t, 1, c.breaker.openHosts())
+		require.Equal(t, 1, c.openHosts())
 		cancel()
 		callers.Wait()
 		requireIdle(t, c)

@@ -27,7 +27,7 @@ type client struct {
 	hosts          allowedHosts
 	authenticates  bool // with credentials of the program's own
 	credentials    *auth.Credentials
-	chain          chain
+	chain          *hosts
 	owners         *backlog.Cache[ownedTopic, *url.URL]
 	metrics        *metrics
 	requestTimeout time.Duration
@@ -36,7 +36,7 @@ type client struct {
 	decoding       *atomic.Int64
 	decoders       decoders
 	// lookups bounds those of watches, which all begin again when a broker restarts: topics are requested beside them.
-	lookups *limiter
+	lookups *hosts
 }
 
 // decodeFunc decodes one good answer. answerFault converts its errors to faults.
@@ -272,7 +272,7 @@ func (e *exchange) fault(a *attempt, err error) error {
 	case errors.As(err, &open):
 		return openFault(e.address, u, open.open, errHeldBack)
 	case errors.As(err, &wait):
-		return noTurnFault(e.address, u, e.chain.limiter.usedUp(), wait.err)
+		return noTurnFault(e.address, u, e.chain.usedUp(), wait.err)
 	case redirectStatus(a.hop.status): // with an invalid location
 		return noHTTPRedirect(e.address, u)
 	case strings.Contains(tlsAlert(err), "certificate"): // ours, or the lack of one: RFC 8446 §6.2

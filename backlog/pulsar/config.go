@@ -79,9 +79,7 @@ func New(config Config) (*Source, error) {
 		return nil, err
 	}
 	m := newMetrics(config.Registerer)
-	c := chain{
-		breaker: newBreaker(), limiter: newLimiter(config.MaxConnsPerHost, config.MaxRequestsPerSecondPerHost, m.wait),
-	}
+	c := newHosts(config.MaxConnsPerHost, config.MaxRequestsPerSecondPerHost, m.wait)
 	decoding, readers := &atomic.Int64{}, reader.New(config.dialer(), config.RequestTimeout)
 	registerGauges(config.Registerer, c, decoding, readers)
 	credentials, err := auth.New(config.auth(c, m))
@@ -101,18 +99,15 @@ func New(config Config) (*Source, error) {
 			budget:         newBudget(),
 			decoding:       decoding,
 			decoders:       newDecoders(),
-			lookups:        newLimiter(max(1, config.MaxConnsPerHost/4), config.MaxRequestsPerSecondPerHost, nil),
+			lookups:        newHosts(max(1, config.MaxConnsPerHost/4), config.MaxRequestsPerSecondPerHost, nil),
 		},
 		counts: backlog.NewCache[backlog.Topic, int](partitionsTTL, maxCounts),
-		ages: chain{
-			breaker: newBreaker(),
-			limiter: newLimiter(max(1, config.MaxConnsPerHost/2), config.MaxRequestsPerSecondPerHost, nil),
-		},
-		now: time.Now, readers: readers,
+		ages:   newHosts(max(1, config.MaxConnsPerHost/2), config.MaxRequestsPerSecondPerHost, nil),
+		now:    time.Now, readers: readers,
 	}, nil
 }
 
-func (c *Config) auth(chain chain, m *metrics) auth.Config {
+func (c *Config) auth(chain *hosts, m *metrics) auth.Config {
 	return auth.Config{
 		Own:            c.Own,
 		Named:          c.Credentials,

@@ -11,11 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 )
 
 // errHeldBack marks a request that was not sent, to protect its host.
@@ -28,66 +24,42 @@ func (e *waitError) Error() string { return "waiting for a turn: " + e.err.Error
 
 func (e *waitError) Unwrap() error { return e.err }
 
-// limiter bounds the concurrent requests to each host, and their rate. Owners take turns before, see doc.go.
-type limiter struct {
-	conns, perSecond int
-	// waits observes how long requests waited; nil for none.
-	waits prometheus.Observer
-
-	mu sync.Mutex
-	// hosts is guarded by mu, except the content of a hostLimit.
-	hosts             perHost[hostLimit]
-	inFlight, waiting atomic.Int64
-}
-
-type hostLimit struct {
-	// slots has one token for each active request.
-	slots chan struct{}
-	pace  *rate.Limiter
-}
-
-func newLimiter(conns, perSecond int, waits prometheus.Observer) *limiter {
-	return &limiter{conns: conns, perSecond: perSecond, waits: waits, hosts: newPerHost(func() hostLimit {
-		return hostLimit{slots: make(chan struct{}, conns), pace: rate.NewLimiter(rate.Limit(perSecond), perSecond)}
-	})}
-}
-
 // usedUp is why a request did not get its turn.
-func (l *limiter) usedUp() string {
+func (h *hosts) usedUp() string {
 	return fmt.Sprintf("its %d connections or %d requests per second were used up until the time was over: raise these "+
-		"limits if the broker can bear it, or poll less often", l.conns, l.perSecond)
+		"limits if the broker can bear it, or poll less often", h.conns, h.perSecond)
 }
 
-// acquire waits until a request may be sent to the host. The error is a waitError: there is no time left to wait.
-func (l *limiter) acquire(ctx context.Context, u *url.URL) (release func(), err error) {
+// takeTurn waits until the limit allows a request. The error is a waitError: there is no time left to wait.
+func (h *hosts) takeTurn(ctx context.Context, u *url.URL) (release func(), err error) {
 	start := time.Now()
-	host := l.enqueue(u, start)
+	host := h.enqueue(u, start)
 	if host == nil {
 		return nil, &waitError{err: errHeldBack}
 	}
-	l.waiting.Add(1)
-	err = host.state.wait(ctx)
-	l.waiting.Add(-1)
+	h.waiting.Add(1)
+	err = host.takeSlot(ctx)
+	h.waiting.Add(-1)
 	if err != nil {
-		l.done(host)
+		h.done(host)
 		return nil, &waitError{err: err}
 	}
-	if l.waits != nil {
-		l.waits.Observe(time.Since(start).Seconds())
+	if h.waits != nil {
+		h.waits.Observe(time.Since(start).Seconds())
 	}
-	l.inFlight.Add(1)
+	h.inFlight.Add(1)
 	return func() {
-		<-host.state.slots
-		l.inFlight.Add(-1)
-		l.done(host)
+		<-host.slots
+		h.inFlight.Add(-1)
+		h.done(host)
 	}, nil
 }
 
 // enqueue adds a request to its host; nil if too many hosts are in use.
-func (l *limiter) enqueue(u *url.URL, now time.Time) *hostState[hostLimit] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	host := l.hosts.of(u, now)
+func (h *hosts) enqueue(u *url.URL, now time.Time) *hostState {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	host := h.of(u, now)
 	if host == nil {
 		return nil
 	}
@@ -97,13 +69,13 @@ func (l *limiter) enqueue(u *url.URL, now time.Time) *hostState[hostLimit] {
 }
 
 // done removes a request from its host.
-func (l *limiter) done(host *hostState[hostLimit]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (h *hosts) done(host *hostState) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	host.users--
 }
 
-func (h hostLimit) wait(ctx context.Context) error {
+func (h *hostState) takeSlot(ctx context.Context) error {
 	select {
 	case h.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -119,15 +91,9 @@ func (h hostLimit) wait(ctx context.Context) error {
 	return nil
 }
 
-// limiterTransport holds the host's slot until the body of the answer is closed. It is the last step before the
-// connections.
-type limiterTransport struct {
-	limiter *limiter
-	next    http.RoundTripper
-}
-
-func (t limiterTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	release, err := t.limiter.acquire(req.Context(), req.URL)
+// send holds the host's slot until the body of the answer is closed. It is the last step before the connections.
+func (t hostTransport) send(req *http.Request, p *permit) (*http.Response, error) {
+	release, err := t.hosts.takeTurn(req.Context(), req.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +105,7 @@ func (t limiterTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 			a.sent, a.took = true, a.took+a.hop.took
 		}
 	}
-	if open := a.hop.withdrawn(); open != nil { // the breaker opened while the request waited
+	if open := p.withdrawn(); open != nil { // the breaker opened while the request waited
 		closed()
 		return nil, &openError{open: open}
 	}

@@ -22,9 +22,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-func testChain(conns, perSecond int) chain {
+func testChain(conns, perSecond int) *hosts {
 	waits := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "wait_seconds"})
-	return chain{breaker: newBreaker(), limiter: newLimiter(conns, perSecond, waits)}
+	return newHosts(conns, perSecond, waits)
 }
 
 func hostURL(host string) *url.URL { return &url.URL{Scheme: "http", Host: host} }
@@ -38,13 +38,13 @@ var (
 func after(d time.Duration) { <-time.After(d) }
 
 // sendsOne sends one request through the chain, and reports whether it was allowed.
-func sendsOne(t *testing.T, c chain, host string, o outcome) bool {
+func sendsOne(t *testing.T, c *hosts, host string, o outcome) bool {
 	t.Helper()
-	permit, open := c.breaker.allow(hostURL(host))
+	permit, open := c.allow(hostURL(host))
 	if open != nil {
 		return false
 	}
-	release, err := c.limiter.acquire(t.Context(), hostURL(host))
+	release, err := c.takeTurn(t.Context(), hostURL(host))
 	require.NoError(t, err)
 	release()
 	permit.report(o)
@@ -52,17 +52,14 @@ func sendsOne(t *testing.T, c chain, host string, o outcome) bool {
 }
 
 // requireIdle checks that no request is still counted.
-func requireIdle(t *testing.T, c chain) {
+func requireIdle(t *testing.T, c *hosts) {
 	t.Helper()
-	require.Zero(t, c.limiter.inFlight.Load())
-	require.Zero(t, c.limiter.waiting.Load())
-	for name, host := range c.limiter.hosts.states {
+	require.Zero(t, c.inFlight.Load())
+	require.Zero(t, c.waiting.Load())
+	for name, host := range c.states {
 		require.Zero(t, host.users, name)
-		require.Empty(t, host.state.slots, name)
-	}
-	for name, host := range c.breaker.hosts.states {
-		require.Zero(t, host.users, name)
-		require.False(t, host.state.probing, name)
+		require.Empty(t, host.slots, name)
+		require.False(t, host.probing, name)
 	}
 }
 
@@ -73,7 +70,7 @@ func TestRequestsToOneHostAreBounded(t *testing.T) {
 		var group errgroup.Group
 		for i := range 30 {
 			group.Go(func() error {
-				release, err := c.limiter.acquire(t.Context(), hostURL("broker:8080"))
+				release, err := c.takeTurn(t.Context(), hostURL("broker:8080"))
 				if err != nil {
 					return err
 				}
@@ -87,8 +84,8 @@ func TestRequestsToOneHostAreBounded(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		require.Equal(t, int64(3), c.limiter.inFlight.Load())
-		require.Equal(t, int64(27), c.limiter.waiting.Load())
+		require.Equal(t, int64(3), c.inFlight.Load())
+		require.Equal(t, int64(27), c.waiting.Load())
 		require.NoError(t, group.Wait())
 		require.Equal(t, int64(3), most.Load())
 		requireIdle(t, c)
@@ -98,11 +95,11 @@ func TestRequestsToOneHostAreBounded(t *testing.T) {
 func TestWaitingForATurnEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testChain(1, 1)
-		release, err := c.limiter.acquire(t.Context(), hostURL("broker:8080"))
+		release, err := c.takeTurn(t.Context(), hostURL("broker:8080"))
 		require.NoError(t, err)
 		short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		_, err = c.limiter.acquire(short, hostURL("broker:8080"))
+		_, err = c.takeTurn(short, hostURL("broker:8080"))
 		require.ErrorIs(t, err, context.DeadlineExceeded, "no slot became free")
 		release()
 
@@ -110,12 +107,12 @@ func TestWaitingForATurnEnds(t *testing.T) {
 		start := time.Now()
 		soon, cancelSoon := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancelSoon()
-		_, err = c.limiter.acquire(soon, hostURL("broker:8080"))
+		_, err = c.takeTurn(soon, hostURL("broker:8080"))
 		require.ErrorIs(t, err, errHeldBack, "its turn would come after the deadline")
 		require.Zero(t, time.Since(start), "so it does not wait for it")
 		gone, giveUp := context.WithCancel(t.Context())
 		giveUp()
-		_, err = c.limiter.acquire(gone, hostURL("broker:8080"))
+		_, err = c.takeTurn(gone, hostURL("broker:8080"))
 		require.ErrorIs(t, err, context.Canceled)
 		requireIdle(t, c)
 	})
@@ -141,8 +138,8 @@ func TestWaitingRequestsAreWithdrawnWhenTheBreakerOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testChain(1, 100)
 		at := hostURL("broker:8080")
-		holder, _ := c.breaker.allow(at)
-		release, err := c.limiter.acquire(t.Context(), at)
+		holder, _ := c.allow(at)
+		release, err := c.takeTurn(t.Context(), at)
 		require.NoError(t, err)
 		var sent atomic.Int64
 		waiting := c.over(transportFunc(func(*http.Request) (*http.Response, error) {
@@ -179,24 +176,23 @@ func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { re
 func TestHostsThatAreRememberedAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testChain(1, 100)
-		release, err := c.limiter.acquire(t.Context(), hostURL("held:1"))
+		release, err := c.takeTurn(t.Context(), hostURL("held:1"))
 		require.NoError(t, err)
 		for i := range 2 * maxHosts {
 			require.True(t, sendsOne(t, c, fmt.Sprintf("host-%d:1", i), good))
 			after(1)
 		}
-		require.Len(t, c.limiter.hosts.states, maxHosts)
-		require.Len(t, c.breaker.hosts.states, maxHosts)
-		require.Contains(t, c.limiter.hosts.states, "http://held:1", "hosts in use stay")
-		require.Contains(t, c.limiter.hosts.states, fmt.Sprintf("http://host-%d:1", 2*maxHosts-1))
+		require.Len(t, c.states, maxHosts)
+		require.Contains(t, c.states, "http://held:1", "hosts in use stay")
+		require.Contains(t, c.states, fmt.Sprintf("http://host-%d:1", 2*maxHosts-1))
 		release()
 		var releases []func()
 		for i := range maxHosts {
-			release, err := c.limiter.acquire(t.Context(), hostURL(fmt.Sprintf("used-%d:1", i)))
+			release, err := c.takeTurn(t.Context(), hostURL(fmt.Sprintf("used-%d:1", i)))
 			require.NoError(t, err)
 			releases = append(releases, release)
 		}
-		_, err = c.limiter.acquire(t.Context(), hostURL("one-more:1"))
+		_, err = c.takeTurn(t.Context(), hostURL("one-more:1"))
 		require.ErrorIs(t, err, errHeldBack)
 		for _, release := range releases {
 			release()

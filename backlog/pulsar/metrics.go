@@ -55,22 +55,22 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 }
 
 // registerGauges registers the state of the limiter, the breaker and the readers, and the memory of decoding.
-func registerGauges(registerer prometheus.Registerer, c chain, decoding *atomic.Int64, readers *reader.Readers) {
+func registerGauges(registerer prometheus.Registerer, c *hosts, decoding *atomic.Int64, readers *reader.Readers) {
 	for _, gauge := range []struct {
 		name, help string
 		read       func() int
 	}{
 		{
 			"pulsar_autoscaler_source_requests_in_flight", "Requests to Pulsar's admin service in flight.",
-			func() int { return int(c.limiter.inFlight.Load()) },
+			func() int { return int(c.inFlight.Load()) },
 		},
 		{
 			"pulsar_autoscaler_source_requests_waiting", "Requests to Pulsar's admin service in the queue of their host.",
-			func() int { return int(c.limiter.waiting.Load()) },
+			func() int { return int(c.waiting.Load()) },
 		},
 		{
 			"pulsar_autoscaler_source_hosts_backing_off", "Pulsar hosts with an open circuit breaker.",
-			c.breaker.openHosts,
+			c.openHosts,
 		},
 		{
 			"pulsar_autoscaler_decoding_bytes", "Estimated memory of Pulsar's answers that are being decoded.",

@@ -24,7 +24,7 @@ type Source struct {
 	// ages bounds the calls that request an age, which brokers read from their storage, by admin URL. While the storage
 	// hangs, each such call holds a connection until its timeout. They may use half of the connections, and after some
 	// failures one probe at a time, as for hosts. A fetch without its age has everything else.
-	ages chain
+	ages *hosts
 	now  func() time.Time
 	// readers are for Watch.
 	readers *reader.Readers

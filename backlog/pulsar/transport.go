@@ -8,9 +8,13 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/url"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 )
 
 // idleConnTimeout is below the 30 s after which a broker closes an idle connection (httpServerIdleTimeout), so that a
@@ -30,27 +34,47 @@ func newTransport(tlsConfig *tls.Config, config Config) *http.Transport {
 	}
 }
 
-// chain has one breaker and one limit for each host.
-type chain struct {
-	breaker *breaker
-	limiter *limiter
+// hosts has a breaker and a limit for each scheme, host and port: plain HTTP to a TLS port fails, which is independent of
+// TLS there. The limit bounds the concurrent requests, and their rate. Owners take turns before, see doc.go.
+type hosts struct {
+	conns, perSecond int
+	// waits observes how long requests waited; nil for none.
+	waits prometheus.Observer
+
+	// mu guards states and their content, except slots and pace.
+	mu                sync.Mutex
+	states            map[string]*hostState
+	inFlight, waiting atomic.Int64
+}
+
+type hostState struct {
+	health
+	// slots has one token for each active request.
+	slots chan struct{}
+	pace  *rate.Limiter
+	// users is the number of permits, and of waiting and active requests.
+	users int
+	used  time.Time
+}
+
+func newHosts(conns, perSecond int, waits prometheus.Observer) *hosts {
+	return &hosts{conns: conns, perSecond: perSecond, waits: waits, states: map[string]*hostState{}}
 }
 
 // over returns the RoundTripper that comes after the authentication. It decodes gzip as net/http would, with half the
 // garbage, so limits apply to the decoded text.
-func (c chain) over(connections http.RoundTripper) http.RoundTripper {
-	decoding := gzhttp.Transport(connections, gzhttp.TransportEnableZstd(false))
-	return breakerTransport{breaker: c.breaker, next: limiterTransport{limiter: c.limiter, next: decoding}}
+func (h *hosts) over(connections http.RoundTripper) http.RoundTripper {
+	return hostTransport{hosts: h, next: gzhttp.Transport(connections, gzhttp.TransportEnableZstd(false))}
 }
 
-// acquire asks the breaker and the limiter before a request, and returns a function to call with its outcome; nil if
-// the request must not be sent.
-func (c chain) acquire(ctx context.Context, u *url.URL) (release func(outcome)) {
-	permit, open := c.breaker.allow(u)
+// acquire waits until a request may be sent, and returns a function to call with its outcome; nil if the request must
+// not be sent.
+func (h *hosts) acquire(ctx context.Context, u *url.URL) (release func(outcome)) {
+	permit, open := h.allow(u)
 	if open != nil {
 		return nil
 	}
-	done, err := c.limiter.acquire(ctx, u)
+	done, err := h.takeTurn(ctx, u)
 	if err != nil {
 		permit.report(outcome{})
 		return nil
@@ -69,49 +93,33 @@ func (c chain) acquire(ctx context.Context, u *url.URL) (release func(outcome)) 
 // maxHosts bounds the hosts with a state; beyond it the least recently used idle host is dropped.
 const maxHosts = 1024
 
-// perHost keeps a state for each scheme, host and port: plain HTTP to a TLS port fails, which is independent of TLS
-// there. Its owner's mutex guards it.
-type perHost[S any] struct {
-	build  func() S
-	states map[string]*hostState[S]
-}
-
-type hostState[S any] struct {
-	state S
-	// users is the number of waiting and active requests.
-	users int
-	used  time.Time
-}
-
-func newPerHost[S any](build func() S) perHost[S] {
-	return perHost[S]{build: build, states: map[string]*hostState[S]{}}
-}
-
 // of returns the state of a host, or creates it; nil if too many hosts are all in use, or the URL has no host.
-func (p perHost[S]) of(u *url.URL, now time.Time) *hostState[S] {
-	host, ok := canonicalHost(u.Hostname())
+func (h *hosts) of(u *url.URL, now time.Time) *hostState {
+	name, ok := canonicalHost(u.Hostname())
 	if !ok { // AllowedHosts refuses such a host
 		return nil
 	}
-	key := u.Scheme + "://" + host + ":" + portOf(u)
-	if known := p.states[key]; known != nil {
+	key := u.Scheme + "://" + name + ":" + portOf(u)
+	if known := h.states[key]; known != nil {
 		return known
 	}
-	if len(p.states) >= maxHosts && !p.dropOldest() {
+	if len(h.states) >= maxHosts && !h.dropOldest() {
 		return nil
 	}
-	fresh := &hostState[S]{state: p.build(), used: now}
-	p.states[key] = fresh
+	fresh := &hostState{
+		slots: make(chan struct{}, h.conns), pace: rate.NewLimiter(rate.Limit(h.perSecond), h.perSecond), used: now,
+	}
+	h.states[key] = fresh
 	return fresh
 }
 
-func (p perHost[S]) dropOldest() bool {
+func (h *hosts) dropOldest() bool {
 	oldest := ""
-	for key, host := range p.states {
-		if host.users == 0 && (oldest == "" || host.used.Before(p.states[oldest].used)) {
+	for key, host := range h.states {
+		if host.users == 0 && (oldest == "" || host.used.Before(h.states[oldest].used)) {
 			oldest = key
 		}
 	}
-	delete(p.states, oldest)
+	delete(h.states, oldest)
 	return oldest != ""
 }

@@ -41,7 +41,7 @@ func (c *client) broker(ctx context.Context, partition backlog.Topic) (reader.Br
 	if err != nil {
 		return reader.Broker{}, err
 	}
-	release, err := c.lookups.acquire(ctx, a.base)
+	release, err := c.lookups.takeTurn(ctx, a.base)
 	if err != nil {
 		return reader.Broker{}, noTurnFault(a, a.base, c.lookups.usedUp(), err)
 	}

@@ -51,7 +51,7 @@ func TestManyLookupsLeaveTimeForTopics(t *testing.T) {
 func TestALookupWithoutATurnNamesItsOwnLimit(t *testing.T) {
 	broker := newFakeBroker(t)
 	source := newSource(t, Config{MaxConnsPerHost: 8, MaxRequestsPerSecondPerHost: 1}, broker)
-	release, err := source.client.lookups.acquire(t.Context(), hostURL(broker.host()))
+	release, err := source.client.lookups.takeTurn(t.Context(), hostURL(broker.host()))
 	require.NoError(t, err)
 	defer release()
 	ctx, end := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -38,7 +38,7 @@ type Worker struct {
 	client *client
 	now    func() time.Time
 	// turns allow one request for a status at a time to each worker.
-	turns *limiter
+	turns *hosts
 	// hanging has the end of the pause of each worker that hangs, which gets none.
 	hanging *backlog.Cache[string, time.Time]
 	// last has the last answer of FetchInstances, until the next request.
@@ -54,7 +54,7 @@ const maxWorkloads = 10_000
 func (s *Source) Worker(every time.Duration) *Worker {
 	const unpaced = 1_000_000
 	return &Worker{
-		client: s.client, now: s.now, turns: newLimiter(1, unpaced, nil),
+		client: s.client, now: s.now, turns: newHosts(1, unpaced, nil),
 		hanging: backlog.NewCache[string, time.Time](hangFor, maxHosts),
 		last:    backlog.NewCache[function.Component, backlog.InstancesSample](every, maxWorkloads),
 	}
@@ -219,7 +219,7 @@ const hangFor = time.Minute
 func (w *Worker) inTurn(ctx context.Context, a address, request func(context.Context) error) error {
 	turn, end := context.WithTimeout(ctx, turnTimeout)
 	defer end()
-	release, err := w.turns.acquire(turn, a.base)
+	release, err := w.turns.takeTurn(turn, a.base)
 	if err != nil {
 		return noTurnFault(a, a.base, "a worker is asked for one status at a time, and those before it took until the time "+
 			"was over: look for instances that do not answer", err)
