@@ -165,7 +165,7 @@ func TestAHugePatternTakesLittleMemory(t *testing.T) {
 				listing.Add(fmt.Sprint("persistent://public/default/wide-", i))
 			}
 			listed := heap() - before
-			store.RecordListing(listing, start())
+			store.RecordListing(listing, start(), nil)
 			grown := heap() - before
 			t.Logf("%d KiB while it is listed, %d KiB afterwards", listed>>10, grown>>10)
 			require.Less(t, max(listed, grown), int64(256<<10))

@@ -211,7 +211,7 @@ func TestARateOfInstancesIsWholeIfAllThatConsumeAnswer(t *testing.T) {
 		store.Record(topic(orders), partitioned(at, backlog.Full, part{consumers: consumers}))
 		store.RecordInstances(resize, backlog.InstancesSample{
 			At: second(at), Instances: []backlog.InstanceSample{{ID: "a", Received: int64(at), Processed: int64(at)}}, Silent: 1,
-		})
+		}, nil)
 		r, err := store.Read(subscription, second(at))
 		require.NoError(t, err)
 		return r.Instances.ProcessRate

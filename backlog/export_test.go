@@ -70,5 +70,10 @@ func List(s *Store, namespace Namespace, topics []string, at time.Time) {
 	for _, topic := range topics {
 		listing.Add(topic)
 	}
-	s.RecordListing(listing, at)
+	s.RecordListing(listing, at, nil)
+}
+
+// FailListing records why a listing failed.
+func FailListing(s *Store, namespace Namespace, reason error) {
+	s.RecordListing(&Listing{namespace: namespace}, time.Time{}, reason)
 }

@@ -360,7 +360,7 @@ func TestInstancesReadingSaysWhyNothingIsKnown(t *testing.T) {
 	_, err = store.readInstances(resize, Known(1), midday()).Busy.Value()
 	require.ErrorIs(t, err, ErrNoData)
 
-	store.RecordInstances(resize, InstancesSample{At: midday(), Instances: []InstanceSample{{ID: "0"}}})
+	store.RecordInstances(resize, InstancesSample{At: midday(), Instances: []InstanceSample{{ID: "0"}}}, nil)
 	stale := store.readInstances(resize, Known(1), midday().Add(time.Minute+1))
 	require.Equal(t, midday(), stale.At)
 	for _, m := range []Measurement{stale.Answering, stale.Silent, stale.InFlight, stale.ProcessRate} {

@@ -142,7 +142,8 @@ func (l *Listing) Add(topic string) {
 // RecordListing records a complete listing that was requested at this time. New topics that a pattern matches are
 // tracked from now on, removed ones no longer; the others keep their history. A listing older than the last one is
 // dropped, and so is one that is no longer needed. Owners that need more than before get it in the order they came.
-func (s *Store) RecordListing(listing *Listing, at time.Time) {
+// After a failure the last one stays in use until it is stale, unless Pulsar reports that the namespace does not exist.
+func (s *Store) RecordListing(listing *Listing, at time.Time, failure error) {
 	matches := make([][]string, len(listing.patterns))
 	for i, one := range listing.patterns {
 		matches[i] = slices.Sorted(maps.Keys(one.matched))
@@ -150,7 +151,11 @@ func (s *Store) RecordListing(listing *Listing, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	namespace := s.namespaces[listing.namespace]
-	if namespace == nil || !at.After(namespace.listedAt) {
+	switch {
+	case namespace == nil || failure == nil && !at.After(namespace.listedAt):
+		return
+	case failure != nil:
+		namespace.failure = failure
 		return
 	}
 	namespace.listedAt, namespace.failure = at, nil
@@ -182,16 +187,6 @@ func difference(before, after []string) (added, removed []string) {
 		}
 	}
 	return added, removed
-}
-
-// FailListing records why a listing failed. The last listing stays in use until it is stale, unless Pulsar reports that
-// the namespace does not exist.
-func (s *Store) FailListing(namespace Namespace, reason error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if listing := s.namespaces[namespace]; listing != nil {
-		listing.failure = reason
-	}
 }
 
 // relist requests a new listing because a topic does not exist. mu is held.

@@ -56,20 +56,21 @@ func TestReadOfAPatternExplainsAnUnknownReading(t *testing.T) {
 			prepare: func(*backlog.Store) {}, want: backlog.ErrNoData, text: "first listing of namespace public/default",
 		},
 		"the first listing failed": {
-			prepare: func(s *backlog.Store) { s.FailListing(namespace(), backlog.ErrForbidden) }, want: backlog.ErrForbidden,
+			prepare: func(s *backlog.Store) { backlog.FailListing(s, namespace(), backlog.ErrForbidden) },
+			want:    backlog.ErrForbidden,
 		},
 		"a later listing failed, and the one before is young": {
 			prepare: func(s *backlog.Store) {
 				list(s, in1)
 				s.Record(topic(in1), good(5))
-				s.FailListing(namespace(), backlog.ErrUnreachable)
+				backlog.FailListing(s, namespace(), backlog.ErrUnreachable)
 			},
 			after: 59 * time.Second, ready: 5,
 		},
 		"the last good listing is too old": {
 			prepare: func(s *backlog.Store) {
 				list(s, in1)
-				s.FailListing(namespace(), backlog.ErrUnreachable)
+				backlog.FailListing(s, namespace(), backlog.ErrUnreachable)
 				s.Record(topic(in1), answer{at: 90, published: 3, entries: 3, backlogEntries: 3}.sample())
 			},
 			after: 91 * time.Second, ready: 3, missing: backlog.ErrStale,
@@ -86,7 +87,7 @@ func TestReadOfAPatternExplainsAnUnknownReading(t *testing.T) {
 			prepare: func(s *backlog.Store) {
 				list(s, in1)
 				s.Record(topic(in1), good(5))
-				s.FailListing(namespace(), gone)
+				backlog.FailListing(s, namespace(), gone)
 			},
 			ready: 5, missing: backlog.ErrTopicNotFound,
 		},
@@ -94,7 +95,7 @@ func TestReadOfAPatternExplainsAnUnknownReading(t *testing.T) {
 			prepare: func(s *backlog.Store) {
 				list(s, in1)
 				s.Record(topic(in1), good(5))
-				s.FailListing(namespace(), gone)
+				backlog.FailListing(s, namespace(), gone)
 				s.Fail(topic(in1), gone)
 			},
 			want: backlog.ErrTopicNotFound, text: "deleted",
@@ -302,7 +303,7 @@ func TestALaterPatternHasTheNamespaceListedAgain(t *testing.T) {
 	require.Equal(t, []backlog.Change{
 		{Job: backlog.NamespaceJob(namespace()), Wanted: true, Soon: true, Tenants: []string{"me", "you"}},
 	}, sortedTenants(feed.Changes()))
-	store.RecordListing(running, start())
+	store.RecordListing(running, start(), nil)
 	_, err := store.Read(later, start())
 	require.ErrorIs(t, err, backlog.ErrNoData, "that listing was requested before")
 	require.ErrorContains(t, err, "the first listing of namespace public/default is under way")

@@ -293,22 +293,14 @@ func (s *jobs) releaseWorkload(workload Workload, one *interest) {
 }
 
 // RecordInstances records an answer of the instances of a workload. Answers that are not newer than the last are
-// dropped, and so are answers that are no longer tracked.
-func (s *Store) RecordInstances(workload Workload, sample InstancesSample) {
+// dropped, and so are answers that are no longer tracked. After a failure the last one stays in use until it is stale.
+func (s *Store) RecordInstances(workload Workload, sample InstancesSample, failure error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state := s.workloads[workload]; state != nil {
-		state.history.add(sample, s.rateWindow, s.staleAfter)
-		state.failure = nil
-	}
-}
-
-// FailInstances records why a workload's instances could not be read. Their last answer stays in use until it is stale.
-func (s *Store) FailInstances(workload Workload, reason error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if state := s.workloads[workload]; state != nil {
-		state.failure = reason
+		if state.failure = failure; failure == nil {
+			state.history.add(sample, s.rateWindow, s.staleAfter)
+		}
 	}
 }
 

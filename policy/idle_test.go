@@ -57,7 +57,7 @@ func (p *idlePattern) poll(second int) {
 		for _, name := range p.names {
 			listing.Add(name)
 		}
-		p.store.RecordListing(listing, now)
+		p.store.RecordListing(listing, now, nil)
 		p.listed = len(p.names)
 	}
 	for i, name := range p.names[:p.listed] {

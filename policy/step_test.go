@@ -83,7 +83,7 @@ func (p *polled) run(until time.Duration) {
 			p.decide()
 		}
 		if p.due(p.poll, 3*tick) {
-			p.store.RecordInstances(p.subscription.Workload, p.instances())
+			p.store.RecordInstances(p.subscription.Workload, p.instances(), nil)
 			p.decide()
 		}
 		if p.due(p.sync, 6*tick) {

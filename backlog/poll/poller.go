@@ -224,22 +224,16 @@ func (p *Poller) fetchListing(ctx, timed context.Context, namespace backlog.Name
 	at := time.Now()
 	listing := p.feed.NextListing(namespace)
 	err := p.config.Lister.List(timed, namespace, listing.Add)
-	switch {
-	case err == nil:
-		p.config.Store.RecordListing(listing, at)
-	case ctx.Err() == nil:
-		p.config.Store.FailListing(namespace, err)
+	if err == nil || ctx.Err() == nil {
+		p.config.Store.RecordListing(listing, at, err)
 	}
 	return err
 }
 
 func (p *Poller) fetchInstances(ctx context.Context, workload backlog.Workload) error {
 	sample, err := p.config.Instances.FetchInstances(ctx, workload)
-	switch {
-	case err == nil:
-		p.config.Store.RecordInstances(workload, sample)
-	case ctx.Err() == nil:
-		p.config.Store.FailInstances(workload, err)
+	if err == nil || ctx.Err() == nil {
+		p.config.Store.RecordInstances(workload, sample, err)
 	}
 	return err
 }

@@ -150,7 +150,7 @@ func (c *capacity) ask(system *model.System) {
 
 // scrape requests the instances' metrics.
 func (c *capacity) scrape(system *model.System) {
-	c.store.RecordInstances(c.subscription.Workload, system.InstancesSample())
+	c.store.RecordInstances(c.subscription.Workload, system.InstancesSample(), nil)
 }
 
 // decide makes a decision on the data.
