@@ -32,11 +32,11 @@ type details struct {
 }
 
 type detailsSource struct {
-	ClassName        string               `json:"className"`
-	SubscriptionType string               `json:"subscriptionType"`
-	SubscriptionName string               `json:"subscriptionName"`
-	SkipToLatest     bool                 `json:"skipToLatest"`
-	InputSpecs       map[string]inputSpec `json:"inputSpecs"`
+	ClassName        string           `json:"className"`
+	SubscriptionType string           `json:"subscriptionType"`
+	SubscriptionName string           `json:"subscriptionName"`
+	SkipToLatest     bool             `json:"skipToLatest"`
+	InputSpecs       map[string]Input `json:"inputSpecs"`
 }
 
 type detailsSink struct {
@@ -133,10 +133,7 @@ func (d details) function() Function {
 	if class := d.Source.ClassName; class != classPulsarSource && class != classBatchSource {
 		f.SourceClass = class
 	}
-	f.Inputs = make(map[string]Input, len(d.Source.InputSpecs))
-	for text, spec := range d.Source.InputSpecs {
-		f.Inputs[text] = spec.input()
-	}
+	f.Inputs = d.Source.InputSpecs
 	delete(f.Inputs, "")
 	return f
 }

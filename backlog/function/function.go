@@ -64,11 +64,11 @@ type Function struct {
 	JobName string
 }
 
-// Input is the configuration of one input.
+// Input is the configuration of one input: of Function Mesh's sourceSpecs, or of the inputSpecs of an instance.
 type Input struct {
-	IsPattern bool
+	IsPattern bool `json:"isRegexPattern"`
 	// ConsumerProperties of its consumer.
-	ConsumerProperties map[string]string
+	ConsumerProperties map[string]string `json:"consumerProperties"`
 }
 
 // FullName is tenant/namespace/name.

@@ -6,6 +6,7 @@ package function
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -38,21 +39,11 @@ type MeshSpec struct {
 }
 
 type meshInput struct {
-	Topics              []string             `json:"topics"`
-	TopicPattern        string               `json:"topicPattern"`
-	CustomSerdeSources  map[string]string    `json:"customSerdeSources"`
-	CustomSchemaSources map[string]string    `json:"customSchemaSources"`
-	SourceSpecs         map[string]inputSpec `json:"sourceSpecs"`
-}
-
-// inputSpec is one of Function Mesh's sourceSpecs, or of the inputSpecs of an instance.
-type inputSpec struct {
-	IsRegexPattern     bool              `json:"isRegexPattern"`
-	ConsumerProperties map[string]string `json:"consumerProperties"`
-}
-
-func (s inputSpec) input() Input {
-	return Input{IsPattern: s.IsRegexPattern, ConsumerProperties: s.ConsumerProperties}
+	Topics              []string          `json:"topics"`
+	TopicPattern        string            `json:"topicPattern"`
+	CustomSerdeSources  map[string]string `json:"customSerdeSources"`
+	CustomSchemaSources map[string]string `json:"customSchemaSources"`
+	SourceSpecs         map[string]Input  `json:"sourceSpecs"`
 }
 
 // Function is the function that the spec of the named object describes. The defaults are those of Function Mesh's
@@ -133,9 +124,7 @@ func (s MeshSpec) inputs() map[string]Input {
 			inputs[topic] = Input{}
 		}
 	}
-	for topic, spec := range s.Input.SourceSpecs {
-		inputs[topic] = spec.input()
-	}
+	maps.Copy(inputs, s.Input.SourceSpecs)
 	delete(inputs, "")
 	return inputs
 }
