@@ -26,6 +26,7 @@ const (
 
 // New returns a Scraper of the instances at these addresses, and registers its metrics.
 func New(registerer prometheus.Registerer, addresses Addresses) *Scraper {
+	factory := promauto.With(registerer)
 	return &Scraper{
 		addresses: addresses,
 		client: &http.Client{
@@ -38,21 +39,9 @@ func New(registerer prometheus.Registerer, addresses Addresses) *Scraper {
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		metrics:  newMetrics(registerer),
 		timeout:  requestTimeout,
 		maxBytes: maxAnswerBytes,
 		silent:   newSilences(),
-	}
-}
-
-type metrics struct {
-	scrapes  *prometheus.CounterVec
-	duration prometheus.Histogram
-}
-
-func newMetrics(registerer prometheus.Registerer) *metrics {
-	factory := promauto.With(registerer)
-	return &metrics{
 		scrapes: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "pulsar_autoscaler_instance_scrapes_total",
 			Help: "Requests to function instances for their metrics, by result.",
@@ -65,7 +54,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	}
 }
 
-func (m *metrics) observe(took time.Duration, err error) {
-	m.scrapes.WithLabelValues(resultLabel(err)).Inc()
-	m.duration.Observe(took.Seconds())
+func (s *Scraper) observe(took time.Duration, err error) {
+	s.scrapes.WithLabelValues(resultLabel(err)).Inc()
+	s.duration.Observe(took.Seconds())
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -28,10 +29,12 @@ type Addresses interface {
 type Scraper struct {
 	addresses Addresses
 	client    *http.Client
-	metrics   *metrics
 	timeout   time.Duration
 	maxBytes  int64
 	silent    silences
+
+	scrapes  *prometheus.CounterVec
+	duration prometheus.Histogram
 }
 
 // FetchInstances scrapes all instances of the workload concurrently. Instances that do not answer, or not with an
@@ -121,7 +124,7 @@ func (s *Scraper) scrapeTwice(ctx context.Context, address backlog.InstanceAddre
 func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (
 	sample backlog.InstanceSample, err error,
 ) {
-	defer func(start time.Time) { s.metrics.observe(time.Since(start), err) }(time.Now())
+	defer func(start time.Time) { s.observe(time.Since(start), err) }(time.Now())
 	target := url.URL{Scheme: "http", Host: address.Address.String(), Path: "/metrics", RawQuery: onlySeries()}
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -95,7 +95,7 @@ func TestFetchScrapesEveryInstance(t *testing.T) {
 	for _, header := range []string{"Authorization", "Cookie", "X-Pulsar-Auth-Method-Name", "Accept-Encoding"} {
 		require.Empty(t, r.Header.Get(header), header)
 	}
-	require.InDelta(t, 2, testutil.ToFloat64(s.metrics.scrapes.WithLabelValues("ok")), 0)
+	require.InDelta(t, 2, testutil.ToFloat64(s.scrapes.WithLabelValues("ok")), 0)
 }
 
 // counts is a function with these counters.
@@ -128,7 +128,7 @@ func TestFetchScrapesTwiceIfMessagesSeemInFlight(t *testing.T) {
 			require.Empty(t, left)
 			require.Equal(t, test.received, got.Instances[0].Received)
 			require.Equal(t, test.processed, got.Instances[0].Processed)
-			require.InDelta(t, len(test.answers), testutil.ToFloat64(s.metrics.scrapes.WithLabelValues("ok")), 0)
+			require.InDelta(t, len(test.answers), testutil.ToFloat64(s.scrapes.WithLabelValues("ok")), 0)
 		})
 	}
 }
@@ -155,7 +155,7 @@ func TestFetchCountsSilentInstances(t *testing.T) {
 	require.Len(t, got.Instances, 1)
 	require.Equal(t, "alive", got.Instances[0].ID)
 	for _, result := range []string{"ok", "unreachable", "protocol"} {
-		require.InDelta(t, 1, testutil.ToFloat64(s.metrics.scrapes.WithLabelValues(result)), 0, result)
+		require.InDelta(t, 1, testutil.ToFloat64(s.scrapes.WithLabelValues(result)), 0, result)
 	}
 }
 
@@ -292,7 +292,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	_, err := s.FetchInstances(ctx, workload())
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
-	require.InDelta(t, 1, testutil.ToFloat64(s.metrics.scrapes.WithLabelValues("canceled")), 0)
+	require.InDelta(t, 1, testutil.ToFloat64(s.scrapes.WithLabelValues("canceled")), 0)
 }
 
 func TestFetchBoundsConcurrentRequests(t *testing.T) {
