@@ -105,7 +105,7 @@ func (c *Credentials) Renew(ctx context.Context, refused *Transport) *Transport 
 	if err != nil { // the refusal is the better message, and the next call returns this error
 		return nil
 	}
-	if fresh.session.material == refused.session.material && fresh.shown.header == refused.shown.header {
+	if fresh.session.material == refused.session.material && fresh.shown.secret == refused.shown.secret {
 		return nil
 	}
 	return fresh
@@ -145,7 +145,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // Handshake returns what a connection of the binary protocol sends in place of headers, and how it uses TLS.
 func (t *Transport) Handshake() (method, secret string, config *tls.Config) {
-	return t.shown.methodName(), t.shown.secret(), t.session.connections.TLSClientConfig
+	return t.shown.methodName(), t.shown.secret, t.session.connections.TLSClientConfig
 }
 
 // ShowsCertificate reports whether a client certificate authenticates.
@@ -203,9 +203,9 @@ func newSession(m material, connections *http.Transport, config Config) (*sessio
 	var err error
 	switch m.Method {
 	case authparams.Token:
-		s.shown = bearer(authparams.Token, m.Token.Content)
+		s.shown.secret = m.Token.Content
 	case authparams.Basic:
-		s.shown = basic(m.User, m.Password)
+		s.shown.secret = m.User + ":" + m.Password
 	case authparams.OAuth2:
 		s.tokens, err = newTokenSource(m, config)
 	case authparams.None, authparams.TLS:

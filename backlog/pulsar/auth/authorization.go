@@ -16,17 +16,15 @@ import (
 // authorization is what one request sends to authenticate. The zero value sends nothing.
 type authorization struct {
 	method authparams.Method
-	// header is the value of the header Authorization, empty for none.
-	header string
-	// secrets are the parts that no message may repeat.
-	secrets []string
+	// secret is a token or user:password, as the binary protocol sends it; empty for none.
+	secret string
 }
 
 // set also sets the method: a broker with strictAuthMethod=true refuses requests without it, even with a client
 // certificate (seen on 4.2.4).
 func (a authorization) set(headers http.Header) {
-	if a.header != "" {
-		headers.Set("Authorization", a.header)
+	if a.secret != "" {
+		headers.Set("Authorization", a.header())
 	}
 	if name := a.methodName(); name != "" {
 		headers.Set("X-Pulsar-Auth-Method-Name", name)
@@ -45,34 +43,28 @@ func (a authorization) methodName() string {
 	}
 }
 
-// secret is what the binary protocol has in place of the header.
-func (a authorization) secret() string {
-	_, secret, _ := strings.Cut(a.header, " ")
+// header is the value of the header Authorization. A user and a password are encoded as in RFC 7617.
+func (a authorization) header() string {
 	if a.method == authparams.Basic {
-		decoded, _ := base64.StdEncoding.DecodeString(secret) // as basic encoded it
-		return string(decoded)
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(a.secret))
 	}
-	return secret
+	return "Bearer " + a.secret
 }
 
 // redact removes what a server in between may echo.
 func (a authorization) redact(text string) string {
-	for _, secret := range a.secrets {
+	_, sent, _ := strings.Cut(a.header(), " ")
+	secrets := []string{sent}
+	if a.method == authparams.Basic {
+		_, password, _ := strings.Cut(a.secret, ":")
+		secrets = append(secrets, password)
+	}
+	for _, secret := range secrets {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "["+string(a.method)+"]")
 		}
 	}
 	return text
-}
-
-func bearer(method authparams.Method, token string) authorization {
-	return authorization{method: method, header: "Bearer " + token, secrets: []string{token}}
-}
-
-// basic encodes a user and a password as in RFC 7617.
-func basic(user, password string) authorization {
-	encoded := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
-	return authorization{method: authparams.Basic, header: "Basic " + encoded, secrets: []string{encoded, password}}
 }
 
 // tokenEnd is the expiry that a token claims, which is not verified: brokers answer the same for an expired token and

@@ -17,15 +17,15 @@ func TestTheBinaryProtocolSendsTheSecretAlone(t *testing.T) {
 		method, secret string
 	}{
 		"nothing":                {authorization{}, "", ""},
-		"a token":                {bearer(authparams.Token, "abc"), "token", "abc"},
-		"the token of an issuer": {bearer(authparams.OAuth2, "abc"), "token", "abc"},
-		"user and password":      {basic("reader", "open sesame"), "basic", "reader:open sesame"},
+		"a token":                {authorization{authparams.Token, "abc"}, "token", "abc"},
+		"the token of an issuer": {authorization{authparams.OAuth2, "abc"}, "token", "abc"},
+		"user and password":      {authorization{authparams.Basic, "reader:open sesame"}, "basic", "reader:open sesame"},
 		"a client certificate":   {authorization{method: authparams.TLS}, "tls", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, test.method, test.shown.methodName())
-			require.Equal(t, test.secret, test.shown.secret())
+			require.Equal(t, test.secret, test.shown.secret)
 		})
 	}
 }

@@ -48,12 +48,7 @@ func newToken(text string, issued, ends time.Time) token {
 	return token{text: text, issued: issued, refresh: ends.Add(-min(earlyRefresh, life/5)), ends: ends}
 }
 
-func (t token) authorization() authorization {
-	if t.text == "" {
-		return authorization{}
-	}
-	return bearer(authparams.OAuth2, t.text)
-}
+func (t token) authorization() authorization { return authorization{authparams.OAuth2, t.text} }
 
 // tokenSource caches the token of an issuer, and requests the next one as part of a request that needs it, one at a
 // time.
@@ -169,7 +164,7 @@ func (s *tokenSource) fail(err error) {
 func (s *tokenSource) invalidate(refused authorization) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if "Bearer "+s.held.text == refused.header && s.now().Sub(s.held.issued) >= issuerPause {
+	if s.held.text == refused.secret && s.now().Sub(s.held.issued) >= issuerPause {
 		s.held.invalidated = true
 	}
 }

@@ -155,7 +155,7 @@ func shows(t testing.TB, source *tokenSource) string {
 	t.Helper()
 	shown, err := source.authenticate(t.Context())
 	require.NoError(t, err)
-	return shown.header
+	return shown.header()
 }
 
 func TestOneRequestForATokenServesAll(t *testing.T) {
@@ -165,8 +165,8 @@ func TestOneRequestForATokenServesAll(t *testing.T) {
 	for range 50 {
 		group.Go(func() error {
 			shown, err := source.authenticate(t.Context())
-			if err == nil && shown.header != "Bearer token-1" {
-				err = errors.New("it shows " + shown.header)
+			if err == nil && shown.header() != "Bearer token-1" {
+				err = errors.New("it shows " + shown.header())
 			}
 			return err
 		})
