@@ -266,6 +266,8 @@ func (u *unready) Credentials(context.Context, string) (backlog.Credentials, err
 	return backlog.Credentials{}, u.err
 }
 
+func (*unready) Invalidate(string) {}
+
 func TestCredentialsThatAreNotReadYetAreNotRefused(t *testing.T) {
 	tests := map[string]struct {
 		err, reason error

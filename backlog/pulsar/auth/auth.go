@@ -100,7 +100,9 @@ func (c *Credentials) Renew(ctx context.Context, refused *Transport) *Transport 
 	if tokens := refused.session.tokens; tokens != nil {
 		tokens.invalidate(refused.shown)
 	}
-	c.invalidate(refused.access)
+	if refused.access != "" {
+		c.source.Invalidate(refused.access)
+	}
 	fresh, err := c.Authenticate(ctx, refused.access)
 	if err != nil { // the refusal is the better message, and the next call returns this error
 		return nil

@@ -20,18 +20,15 @@ const AllowedIssuersFlag = "--allowed-oauth2-issuers"
 const sourceTimeout = 5 * time.Second
 
 // Source returns the credentials that a backlog.Cluster names by Access. It is called for every request to Pulsar, so
-// it must cache; its errors are shown to users. It may also have a method Invalidate(access string), which is called
-// when Pulsar has refused these credentials. The source is then called again at once, since the credentials may have
-// changed.
+// it must cache; its errors are shown to users.
 type Source interface {
 	Credentials(ctx context.Context, access string) (backlog.Credentials, error)
-}
-
-type invalidator interface {
+	// Invalidate is called when Pulsar has refused these credentials. The source is then called again at once, since they
+	// may have changed.
 	Invalidate(access string)
 }
 
-// administering is another one. Administered reports whether the program's administrator configured the named
+// administering is what a Source may also be. Administered reports whether the program's administrator configured the named
 // credentials, rather than an object of a user, and for which URLs, as backlog.ParseAdminURL returns them. Such
 // credentials may be in files of the program, may call any issuer, and may be sent to these URLs whether or not the
 // allowed hosts include them.
@@ -118,12 +115,6 @@ func (c *Credentials) administered(access string) (urls []string, is bool) {
 		return nil, false
 	}
 	return a.Administered(access)
-}
-
-func (c *Credentials) invalidate(access string) {
-	if source, ok := c.source.(invalidator); ok && access != "" {
-		source.Invalidate(access)
-	}
 }
 
 // certificates are the part that distinguishes connections to brokers.

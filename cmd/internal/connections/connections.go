@@ -15,17 +15,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
-// Objects is the source of credentials that objects of users name.
-type Objects interface {
-	auth.Source
-	Invalidate(access string)
-}
-
 // Connections are the Pulsar clusters that triggers may name, from --connections-file. The file may change: its last
 // valid content applies. It is the auth.Source of their credentials and, by other names, those of objects. It is safe
 // for concurrent use.
 type Connections struct {
-	objects Objects
+	objects auth.Source // of the credentials that objects of users name
 	logger  *slog.Logger
 	path    string
 	file    *auth.File[map[string]connection]
@@ -41,7 +35,7 @@ type Connections struct {
 var _ auth.Source = (*Connections)(nil)
 
 // New reads the file, which must be valid at the start; an empty path means no connections.
-func New(path string, objects Objects, logger *slog.Logger) (*Connections, error) {
+func New(path string, objects auth.Source, logger *slog.Logger) (*Connections, error) {
 	c := &Connections{objects: objects, logger: logger, path: path, bundles: map[string]*auth.File[string]{}}
 	file, err := auth.NewFile(path, func(text string) (map[string]connection, error) {
 		byName, err := decode([]byte(text))
