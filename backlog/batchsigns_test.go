@@ -82,7 +82,7 @@ type follower struct {
 
 func newFollower(t *testing.T, always bool) *follower {
 	t.Helper()
-	store, err := NewStore(10*time.Second, time.Minute)
+	store, err := NewStore(10*time.Second, time.Minute, Bounds{})
 	require.NoError(t, err)
 	store.Track("me", NewSubscription(Cluster{}, "s", "orders"))
 	return &follower{t: t, store: store, always: always}

@@ -17,7 +17,7 @@ import (
 // boundedStore allows 10 topics a subscription and 25 a namespace.
 func boundedStore(t *testing.T) *backlog.Store {
 	t.Helper()
-	store, err := backlog.NewBoundedStore(rateWindow, staleAfter, backlog.Bounds{Subscription: 10, Namespace: 25})
+	store, err := backlog.NewStore(rateWindow, staleAfter, backlog.Bounds{Subscription: 10, Namespace: 25})
 	require.NoError(t, err)
 	return store
 }
@@ -154,7 +154,7 @@ func TestARefusedSubscriptionHasNoInstancesRead(t *testing.T) {
 func TestAHugePatternTakesLittleMemory(t *testing.T) {
 	for _, topics := range []int{70_000, 150_000, 500_000} {
 		t.Run(fmt.Sprint(topics), func(t *testing.T) {
-			store, err := backlog.NewBoundedStore(rateWindow, staleAfter, backlog.Bounds{Subscription: 2000, Namespace: 5000})
+			store, err := backlog.NewStore(rateWindow, staleAfter, backlog.Bounds{Subscription: 2000, Namespace: 5000})
 			require.NoError(t, err)
 			feed := store.Feed(false)
 			followed := matching(t, "wide-.*")

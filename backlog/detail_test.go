@@ -126,7 +126,7 @@ func TestNextRequestHasWhatDecisionsNeed(t *testing.T) {
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
-			store, err := NewStore(10*time.Second, time.Minute)
+			store, err := NewStore(10*time.Second, time.Minute, Bounds{})
 			require.NoError(t, err)
 			subscription := NewSubscription(Cluster{}, name, "orders")
 			subscription.Bytes = test.bytes

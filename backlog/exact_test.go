@@ -11,7 +11,7 @@ import (
 )
 
 func TestAnExactCountHoldsUntilSomethingIsPublishedOnAnyTopic(t *testing.T) {
-	store, err := NewStore(10*time.Second, time.Minute)
+	store, err := NewStore(10*time.Second, time.Minute, Bounds{})
 	require.NoError(t, err)
 	subscription := NewSubscription(Cluster{}, "s", "a", "b")
 	store.Track("me", subscription)
@@ -45,7 +45,7 @@ func TestAnExactCountHoldsUntilSomethingIsPublishedOnAnyTopic(t *testing.T) {
 }
 
 func TestAnExactCountEndsWithAnotherBacklog(t *testing.T) {
-	store, err := NewStore(10*time.Second, time.Minute)
+	store, err := NewStore(10*time.Second, time.Minute, Bounds{})
 	require.NoError(t, err)
 	topic, subscription := Topic{Name: "persistent://public/default/a"}, NewSubscription(Cluster{}, "s", "a")
 	store.Track("me", subscription)
@@ -65,7 +65,7 @@ func TestAnExactCountEndsWithAnotherBacklog(t *testing.T) {
 }
 
 func TestAQuickCountIsCheckedWhileMessagesFlow(t *testing.T) {
-	store, err := NewStore(10*time.Second, time.Minute)
+	store, err := NewStore(10*time.Second, time.Minute, Bounds{})
 	require.NoError(t, err)
 	topic, subscription := Topic{Name: "persistent://public/default/a"}, NewSubscription(Cluster{}, "s", "a")
 	store.Track("me", subscription)

@@ -13,7 +13,7 @@ import (
 
 // Two answers about a topic, 10 s apart, give the backlog and the rate at which messages were published.
 func ExampleStore_Read() {
-	store, err := backlog.NewStore(10*time.Second, time.Minute)
+	store, err := backlog.NewStore(10*time.Second, time.Minute, backlog.Bounds{})
 	if err != nil {
 		panic(err)
 	}

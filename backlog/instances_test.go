@@ -351,7 +351,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 }
 
 func TestInstancesReadingSaysWhyNothingIsKnown(t *testing.T) {
-	store, err := NewStore(10*time.Second, time.Minute)
+	store, err := NewStore(10*time.Second, time.Minute, Bounds{})
 	require.NoError(t, err)
 	resize := Object{Namespace: "shop", Name: "resize"}
 	subscription := Subscription{Name: "s", Topics: []string{"orders"}, Workload: resize}

@@ -350,7 +350,7 @@ func TestBytesAreFetchedAtOnceForTheirFirstOwner(t *testing.T) {
 }
 
 func TestAnAgeIsShownAsLongAsItsAnswer(t *testing.T) {
-	store, err := backlog.NewStore(rateWindow, 10*time.Minute)
+	store, err := backlog.NewStore(rateWindow, 10*time.Minute, backlog.Bounds{})
 	require.NoError(t, err)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("me", subscription)

@@ -50,7 +50,7 @@ const windowSlack = 10
 
 // NewStore returns an empty store. Rates are measured over at least nine tenths of rateWindow if answers are more
 // frequent than that; an answer older than staleAfter is no longer served.
-func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
+func NewStore(rateWindow, staleAfter time.Duration, bounds Bounds) (*Store, error) {
 	if rateWindow < time.Second || rateWindow > 10*time.Minute {
 		return nil, fmt.Errorf("rateWindow is %s, must be from 1s to 10m", rateWindow)
 	}
@@ -58,7 +58,7 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 		return nil, fmt.Errorf("staleAfter is %s, must not be shorter than rateWindow (%s)", staleAfter, rateWindow)
 	}
 	return &Store{tracked: tracked{
-		rateWindow: rateWindow - rateWindow/windowSlack, staleAfter: staleAfter,
+		rateWindow: rateWindow - rateWindow/windowSlack, staleAfter: staleAfter, bounds: bounds,
 		owners: map[string]*interest{}, ends: map[string]time.Time{}, patterns: map[Topic]*patternState{},
 		jobs: jobs{
 			topics: map[Topic]*topicState{}, namespaces: map[Namespace]*namespaceState{},
@@ -74,16 +74,6 @@ type Bounds struct {
 	Subscription int
 	// Namespace bounds the topics that the owners of one Kubernetes namespace track, once for each subscription.
 	Namespace int
-}
-
-// NewBoundedStore is NewStore with bounds.
-func NewBoundedStore(rateWindow, staleAfter time.Duration, bounds Bounds) (*Store, error) {
-	store, err := NewStore(rateWindow, staleAfter)
-	if err != nil {
-		return nil, err
-	}
-	store.bounds = bounds
-	return store, nil
 }
 
 // refuseSubscription returns why a subscription may not have these topics; nil if it may. tooMany is true if a pattern

@@ -26,7 +26,7 @@ func start() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
 func newStore(t testing.TB) *backlog.Store {
 	t.Helper()
-	store, err := backlog.NewStore(rateWindow, staleAfter)
+	store, err := backlog.NewStore(rateWindow, staleAfter, backlog.Bounds{})
 	require.NoError(t, err)
 	return store
 }
@@ -432,9 +432,9 @@ func TestAnUnreadableFieldIsNeverZero(t *testing.T) {
 }
 
 func TestNewStoreNamesTheViolatedBound(t *testing.T) {
-	_, err := backlog.NewStore(0, time.Minute)
+	_, err := backlog.NewStore(0, time.Minute, backlog.Bounds{})
 	require.EqualError(t, err, "rateWindow is 0s, must be from 1s to 10m")
-	_, err = backlog.NewStore(time.Minute, time.Second)
+	_, err = backlog.NewStore(time.Minute, time.Second, backlog.Bounds{})
 	require.EqualError(t, err, "staleAfter is 1s, must not be shorter than rateWindow (1m0s)")
 }
 

@@ -15,7 +15,7 @@ import (
 
 // A listing of 10 000 topics with a hundred patterns, of which one topic in a thousand changes each time.
 func BenchmarkRecordListing(b *testing.B) {
-	store, err := NewStore(10*time.Second, time.Minute)
+	store, err := NewStore(10*time.Second, time.Minute, Bounds{})
 	require.NoError(b, err)
 	cluster := Cluster{AdminURL: "http://pulsar:8080"}
 	for i := range 100 {
@@ -40,7 +40,7 @@ func BenchmarkRecordListing(b *testing.B) {
 }
 
 func TestATopicHasThePaceOfTheOwnerThatNeedsItMostOften(t *testing.T) {
-	store, err := NewStore(10*time.Second, 40*time.Second)
+	store, err := NewStore(10*time.Second, 40*time.Second, Bounds{})
 	require.NoError(t, err)
 	feed := store.Feed(true)
 	require.Equal(t, 20*time.Second, feed.RestInterval(), "answers that are 40 s old are stale")
@@ -86,7 +86,7 @@ func TestATopicHasThePaceOfTheOwnerThatNeedsItMostOften(t *testing.T) {
 }
 
 func TestInterestThatIsRenewedStays(t *testing.T) {
-	store, err := NewStore(10*time.Second, time.Minute)
+	store, err := NewStore(10*time.Second, time.Minute, Bounds{})
 	require.NoError(t, err)
 	now := time.Unix(0, 0)
 	subscription := NewSubscription(Cluster{}, "f", "orders")
@@ -112,7 +112,7 @@ func TestInterestThatIsRenewedStays(t *testing.T) {
 }
 
 func TestInterestThatEndsLeavesNothingBehind(t *testing.T) {
-	store, err := NewStore(10*time.Second, time.Minute)
+	store, err := NewStore(10*time.Second, time.Minute, Bounds{})
 	require.NoError(t, err)
 	now := time.Unix(0, 0)
 	subscription := NewSubscription(Cluster{}, "f", "orders")
@@ -142,7 +142,7 @@ func TestASubscriptionThatIsUntrackedDuringAReadIsUnknown(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, err := NewStore(10*time.Second, time.Minute)
+			store, err := NewStore(10*time.Second, time.Minute, Bounds{})
 			require.NoError(t, err)
 			now := time.Unix(1_800_000_000, 0)
 			pattern, err := ParsePattern("wide-.*")

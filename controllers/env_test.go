@@ -112,7 +112,7 @@ func newTestEnv(t *testing.T, objects ...client.Object) *testEnv {
 		t: t, now: time.Unix(1_800_000_000, 0), recorder: events.NewFakeRecorder(100), installed: true,
 	}
 	env.client = server(scheme, objects...).WithInterceptorFuncs(env.counting()).Build()
-	env.store, err = backlog.NewStore(10*time.Second, time.Minute)
+	env.store, err = backlog.NewStore(10*time.Second, time.Minute, backlog.Bounds{})
 	require.NoError(t, err)
 	env.restart()
 	return env

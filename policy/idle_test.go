@@ -29,7 +29,7 @@ type idlePattern struct {
 
 func newIdlePattern(t *testing.T, topics int) *idlePattern {
 	t.Helper()
-	store, err := backlog.NewStore(10*time.Second, time.Minute)
+	store, err := backlog.NewStore(10*time.Second, time.Minute, backlog.Bounds{})
 	require.NoError(t, err)
 	pattern, err := backlog.ParsePattern("persistent://public/default/in-.*")
 	require.NoError(t, err)

@@ -48,7 +48,7 @@ const (
 )
 
 func newPolled(seed uint64, replicas int32, one float64, poll, window time.Duration) *polled {
-	store, err := backlog.NewStore(window, 10*poll)
+	store, err := backlog.NewStore(window, 10*poll, backlog.Bounds{})
 	if err != nil {
 		panic(err) // constants
 	}

@@ -24,7 +24,7 @@ const (
 
 func newStore(t testing.TB) *backlog.Store {
 	t.Helper()
-	store, err := backlog.NewStore(rateWindow, staleAfter)
+	store, err := backlog.NewStore(rateWindow, staleAfter, backlog.Bounds{})
 	require.NoError(t, err)
 	return store
 }

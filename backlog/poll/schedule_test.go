@@ -24,7 +24,7 @@ type scheduled struct {
 
 func scheduleOf(t testing.TB, topics int, now time.Time) scheduled {
 	t.Helper()
-	store, err := backlog.NewStore(10*time.Second, time.Minute)
+	store, err := backlog.NewStore(10*time.Second, time.Minute, backlog.Bounds{})
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(1, 1))
 	s := newSchedule(pace{

@@ -180,7 +180,7 @@ func TestATopicIsReadBesideALongName(t *testing.T) {
 			})
 			broker.on("orders/internalStats", answers(`{"entriesAddedCounter":1}`))
 			source, topic := newSource(t, Config{}, broker), broker.topic("orders")
-			store, err := backlog.NewStore(10*time.Second, time.Minute)
+			store, err := backlog.NewStore(10*time.Second, time.Minute, backlog.Bounds{})
 			require.NoError(t, err)
 			store.Track("me", backlog.NewSubscription(topic.Cluster, tracked, "orders"))
 			now, feed := time.Now(), store.Feed(false)

@@ -45,7 +45,7 @@ type adapter struct {
 
 // newAdapter wires the parts: poller -> store <- controllers and provider <- server.
 func newAdapter(ctx context.Context, o *Options, registry ctrlmetrics.RegistererGatherer) (*adapter, error) {
-	store, err := backlog.NewBoundedStore(o.Poller.RateWindow, o.Poller.StaleAfter, o.Poller.Bounds)
+	store, err := backlog.NewStore(o.Poller.RateWindow, o.Poller.StaleAfter, o.Poller.Bounds)
 	if err != nil {
 		return nil, err
 	}

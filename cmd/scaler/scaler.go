@@ -56,7 +56,7 @@ func newScaler(ctx context.Context, o *Options, logger *slog.Logger, registry ct
 	if err != nil {
 		return nil, err
 	}
-	store, err := backlog.NewBoundedStore(o.Poller.RateWindow, o.Poller.StaleAfter, o.Poller.Bounds)
+	store, err := backlog.NewStore(o.Poller.RateWindow, o.Poller.StaleAfter, o.Poller.Bounds)
 	if err != nil {
 		return nil, err
 	}

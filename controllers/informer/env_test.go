@@ -42,7 +42,7 @@ func newTestEnv(t *testing.T, worker *fixture.Worker, objects ...client.Object) 
 		client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 			WithIndex(&v1alpha1.AutoscalingPolicy{}, target.IndexScaleTarget, target.IndexPolicy).Build(),
 	}
-	env.store, err = backlog.NewStore(10*time.Second, time.Minute)
+	env.store, err = backlog.NewStore(10*time.Second, time.Minute, backlog.Bounds{})
 	require.NoError(t, err)
 	env.restart()
 	return env

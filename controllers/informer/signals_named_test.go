@@ -205,7 +205,7 @@ func TestRequestedTopicsAreBounded(t *testing.T) {
 	env := newTestEnv(t, fixture.NewWorker())
 	var err error
 	bounds := backlog.Bounds{Subscription: 2000, Namespace: 5000}
-	env.store, err = backlog.NewBoundedStore(10*time.Second, time.Minute, bounds)
+	env.store, err = backlog.NewStore(10*time.Second, time.Minute, bounds)
 	require.NoError(t, err)
 	s, _ := testSignals(t, env)
 	const each = 100

@@ -26,7 +26,7 @@ type byHand struct {
 func (g *ground) byHand(t *testing.T, topic string) byHand {
 	t.Helper()
 	const longest = 10 * time.Minute // one window for all
-	store, err := backlog.NewStore(longest, longest)
+	store, err := backlog.NewStore(longest, longest, backlog.Bounds{})
 	require.NoError(t, err)
 	subscription := backlog.NewSubscription(g.cluster, "s", topic)
 	store.Track("test", subscription)

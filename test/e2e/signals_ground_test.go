@@ -96,7 +96,7 @@ func (g *ground) begin(ctx context.Context) (err error) {
 		return err
 	}
 	g.scraper = instances.New(prometheus.NewRegistry(), &g.pods)
-	if g.store, err = backlog.NewStore(groundWindow, groundStale); err != nil {
+	if g.store, err = backlog.NewStore(groundWindow, groundStale, backlog.Bounds{}); err != nil {
 		return err
 	}
 	poller, err := backlogpoll.New(backlogpoll.Config{

@@ -54,7 +54,7 @@ func (w watcher) Watch(ctx context.Context, partition backlog.Topic, watching fu
 // pollRarely polls topics of Functions at zero every 5 minutes, with readers.
 func pollRarely(t *testing.T, f *fakeBroker, topics []string, body func(a *admin, r *Readers)) {
 	t.Helper()
-	store, err := backlog.NewStore(time.Minute, time.Hour)
+	store, err := backlog.NewStore(time.Minute, time.Hour, backlog.Bounds{})
 	require.NoError(t, err)
 	subscription := backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, "public/default/f", topics...)
 	subscription.Pace = backlog.Waking

@@ -81,7 +81,7 @@ func Polling(every int) New {
 }
 
 func newCapacity(s model.Scenario, without ...Part) *capacity {
-	store, err := backlog.NewStore(pollEvery*time.Second, time.Minute)
+	store, err := backlog.NewStore(pollEvery*time.Second, time.Minute, backlog.Bounds{})
 	if err != nil {
 		panic(err) // constants
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func TestFetchesAreShownByCluster(t *testing.T) {
-	store, err := backlog.NewStore(10*time.Second, time.Minute)
+	store, err := backlog.NewStore(10*time.Second, time.Minute, backlog.Bounds{})
 	require.NoError(t, err)
 	registry := prometheus.NewPedanticRegistry()
 	f := newFetches(registry, store)
