@@ -56,7 +56,7 @@ type exchange struct {
 	decode  decodeFunc
 	// header reads an answer with an unused body; nil for others.
 	header func(http.Header)
-	// change is the body of a PUT; nil for a GET.
+	// change is the body of a PUT, which must be idempotent since it is retried as a GET is; nil for a GET.
 	change *form
 
 	credentials *auth.Transport
@@ -80,16 +80,6 @@ func (c *client) getAged(ctx context.Context, a address, call callName, query st
 	e := &exchange{client: c, address: a, call: call, query: query, decode: decode}
 	err = e.do(ctx)
 	return e.age, err
-}
-
-// getHeader is get for an answer with an unused body.
-func (c *client) getHeader(ctx context.Context, a address, call callName, header func(http.Header)) error {
-	return (&exchange{client: c, address: a, call: call, header: header}).do(ctx)
-}
-
-// put sends a change, with the same retries as get, so the change must be idempotent.
-func (c *client) put(ctx context.Context, a address, call callName, change *form) error {
-	return (&exchange{client: c, address: a, call: call, change: change}).do(ctx)
 }
 
 // barred returns why requests with the credentials of the cluster may not be sent there, as the rest of a sentence

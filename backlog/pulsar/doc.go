@@ -6,7 +6,7 @@
 // Layer 2, an edge: it uses package backlog and one outside system, Pulsar's admin service (4.0 and later). It never
 // sums up partitions, never decides anything, and never shows a credential in an error or a metric.
 //
-// A call is get or put, one or two attempts of an http.Client, and its decoder. The client's Transport is a chain:
+// A call is a GET or a PUT, one or two attempts of an http.Client, and its decoder. The client's Transport is a chain:
 //
 //	auth      adds the current credentials of the name (package auth); connections differ by certificates only
 //	breaker   fails at once while the host fails: opens after 3 consecutive failures, probes after 1, 2, 4 ... 30 s; a

@@ -200,12 +200,13 @@ func (s *Source) peek(ctx context.Context, a address, sample backlog.TopicSample
 	for i := range peeked {
 		position := 1 + i*(older-1)/max(1, peeked-1)
 		messages := int64(1) // of an entry that is no batch
-		err := s.client.getHeader(ctx, a.position(partition, subscription, position), callPosition, func(h http.Header) {
+		e := &exchange{client: s.client, address: a.position(partition, subscription, position), call: callPosition}
+		e.header = func(h http.Header) {
 			if count, err := strconv.ParseInt(h.Get("X-Pulsar-Num-Batch-Message"), 10, 32); err == nil && count > 0 {
 				messages = count
 			}
-		})
-		if err != nil {
+		}
+		if e.do(ctx) != nil {
 			break
 		}
 		sample.PeekedEntries++

@@ -188,7 +188,7 @@ func (w *Worker) SetParallelism(ctx context.Context, component function.Componen
 		return err
 	}
 	a.timeout = changeTimeout
-	err = w.client.put(ctx, a, callParallelism, change)
+	err = (&exchange{client: w.client, address: a, call: callParallelism, change: change}).do(ctx)
 	if errors.Is(err, errNoChange) {
 		return nil
 	}
