@@ -154,9 +154,14 @@ func (env *testEnv) restart() {
 	targets, err := target.New(finding)
 	require.NoError(env.t, err)
 	reconciling := reconcilerConfig{
-		Client: env.client, Live: env.client, Recorder: env.recorder, Store: env.store, Targets: targets, Pods: env.pods,
-		PollInterval: testInterval, Clock: env.clock, PolicyMetrics: metrics.Full, Registerer: env.registry,
-		Capabilities: func() plan.Capabilities { return env.capabilities }, Lease: testLease(),
+		Config: Config{
+			Config: informer.Config{
+				Store: env.store, PollInterval: testInterval, Clock: env.clock, Lease: testLease(),
+			},
+			PolicyMetrics: metrics.Full, Registerer: env.registry,
+		},
+		Client: env.client, Live: env.client, Recorder: env.recorder, Targets: targets, Pods: env.pods,
+		Capabilities: func() plan.Capabilities { return env.capabilities },
 	}
 	if env.worker != nil {
 		reconciling.Worker = env.worker

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -45,30 +44,21 @@ type PolicyReconciler struct {
 	status    *statusWriter
 }
 
-// reconcilerConfig configures newPolicyReconciler; all fields but Pods, Worker and Lease are required.
+// reconcilerConfig is a Config with what Setup makes of it and of the manager. Worker, Lease and Pods may be left out.
 type reconcilerConfig struct {
+	Config
+
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
 	// Live reads from the API server who wrote a target: objects in the cache have no managed fields.
 	Live     client.Reader
 	Recorder events.EventRecorder
-	Store    *backlog.Store
-	Targets  *target.Targets
+	// Targets are found as Config.Targets says.
+	Targets *target.Targets
 	// Pods reads the health of the targets' pods; nil to ignore pods.
 	Pods Health
-	// Worker changes what function workers run; nil without function workers.
-	Worker WorkerChanger
-	// Lease of the leader election, on which an annotation pauses all policies.
-	Lease types.NamespacedName
 	// Capabilities returns the known capabilities of the cluster.
 	Capabilities func() plan.Capabilities
-	// PollInterval of the poller.
-	PollInterval time.Duration
-	// Clock returns the time, such as time.Now.
-	Clock func() time.Time
-	// PolicyMetrics selects the series of each policy.
-	PolicyMetrics metrics.Level
-	Registerer    prometheus.Registerer
 }
 
 // newPolicyReconciler registers the metrics.

@@ -100,9 +100,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	reconciler, err := newReconciler(mgr, reconcilerConfig{
-		Store: config.Store, Targets: reading.Targets, PollInterval: config.PollInterval, Clock: config.Clock,
-		PolicyMetrics: config.PolicyMetrics, Registerer: config.Registerer, Worker: config.Worker,
-		Capabilities: capabilities.Now, Lease: config.Lease,
+		Config: config, Targets: reading.Targets, Capabilities: capabilities.Now,
 	}, reading.Pods)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)

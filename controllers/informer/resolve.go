@@ -21,10 +21,10 @@ import (
 // resolve resolves a key, or queues it beside the resolvers if a function worker has to answer: one that is slow delays
 // only what it runs. The policy is read once: that of another version might need the worker after all.
 func (s *Signals) resolve(ctx context.Context, k signalKey) {
-	p, unread := s.config.Policies.of(ctx, k)
-	address, background := k.component.Address(), s.config.Targets.Background
+	p, unread := s.policies.of(ctx, k)
+	address, background := k.component.Address(), s.targets.Background
 	if address == "" && unread == nil {
-		address = s.config.Targets.WorkerOf(ctx, p)
+		address = s.targets.WorkerOf(ctx, p)
 	}
 	resolve := func(ctx context.Context) {
 		timed, cancel := context.WithTimeout(ctx, resolveTimeout)
@@ -52,7 +52,7 @@ func (s *Signals) resolve(ctx context.Context, k signalKey) {
 
 // resolved tracks the result of a resolution.
 func (s *Signals) resolved(ctx context.Context, k signalKey, subscription backlog.Subscription, err error) {
-	now := s.config.Now()
+	now := s.config.Clock()
 	wanted, troubled := s.record(k, subscription, err, now)
 	if wanted != nil {
 		s.config.Store.TrackUntil(k.owner(), *wanted, now.Add(trackFor))
@@ -113,19 +113,19 @@ func (s *Signals) subscriptionOf(ctx context.Context, k signalKey, p *v1alpha1.A
 	backlog.Subscription, error,
 ) {
 	if k.component != (function.Component{}) {
-		return s.config.Targets.Workers.Subscription(ctx, k.component)
+		return s.targets.Workers.Subscription(ctx, k.component)
 	}
 	kind, spec := cluster.KindFor(k.resource), p.Spec
 	if kind == cluster.KindStatefulSet {
 		var err error
-		if spec.Pulsar, err = s.config.Policies.connection(ctx, k.key.Namespace, spec.ScaleTargetRef); err != nil {
+		if spec.Pulsar, err = s.policies.connection(ctx, k.key.Namespace, spec.ScaleTargetRef); err != nil {
 			return backlog.Subscription{}, err
 		}
 	}
 	if spec.Subscription != nil {
-		return s.config.Targets.Finder.Declared(ctx, k.key.Namespace, spec)
+		return s.targets.Finder.Declared(ctx, k.key.Namespace, spec)
 	}
-	found, err := s.config.Targets.Patient.Find(ctx, k.key.Namespace, spec)
+	found, err := s.targets.Patient.Find(ctx, k.key.Namespace, spec)
 	switch {
 	case err != nil:
 		return backlog.Subscription{}, err

@@ -132,10 +132,8 @@ func New(mgr manager.Manager, discovery cluster.Discovery, config Config) (*Info
 // Serve adds the signals of policies and of what they scale.
 func (r *Informers) Serve(mgr manager.Manager, config Config, policies *Policies) error {
 	r.Policies = policies
-	r.Signals = newSignals(signalsConfig{
-		Store: config.Store, Targets: r.Targets, Policies: policies, Now: config.Clock,
-		Forget: func(now time.Time) { r.Targets.Forget(now); r.Credentials.Forget(now) },
-	})
+	r.Signals = newSignals(config, r.Targets, policies,
+		func(now time.Time) { r.Targets.Forget(now); r.Credentials.Forget(now) })
 	return mgr.Add(r.Signals)
 }
 

@@ -42,24 +42,17 @@ const (
 // worker and subscriptions, from the cache, on every replica. The first request starts the tracking: the first
 // responses are backlog.ErrNoData. It is safe for concurrent use.
 type Signals struct {
-	config signalsConfig
+	config   Config
+	targets  *target.Targets
+	policies *Policies
+	// forget drops cached values that no caller has requested lately.
+	forget func(now time.Time)
 	queue  *workqueue.Typed[signalKey]
 
 	// mu guards lookups and what it points to, and named, the requests for functions of workers and subscriptions.
 	mu      sync.Mutex
 	lookups map[signalKey]*lookup
 	named   requests
-}
-
-// signalsConfig configures newSignals; all fields are required.
-type signalsConfig struct {
-	Store    *backlog.Store
-	Targets  *target.Targets
-	Policies *Policies
-	// Forget drops cached values that no caller has requested lately.
-	Forget func(now time.Time)
-	// Now is the clock, such as time.Now.
-	Now func() time.Time
 }
 
 // signalKey is what a client requests: an object, a function of a worker, or a subscription itself. Of the last two,
@@ -119,9 +112,10 @@ func (l *lookup) wanted(now time.Time) backlog.Subscription {
 }
 
 // newSignals returns Signals that resolve keys while Start runs.
-func newSignals(config signalsConfig) *Signals {
+func newSignals(config Config, targets *target.Targets, policies *Policies, forget func(now time.Time)) *Signals {
 	return &Signals{
-		config: config, lookups: map[signalKey]*lookup{}, named: requests{},
+		config: config, targets: targets, policies: policies, forget: forget,
+		lookups: map[signalKey]*lookup{}, named: requests{},
 		queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[signalKey]{Queue: &turns{}}),
 	}
 }
@@ -193,12 +187,12 @@ func (s *Signals) use(k signalKey, detail backlog.Detail, now time.Time) (found 
 func (s *Signals) exists(k signalKey) error {
 	switch kind := cluster.KindFor(k.resource); {
 	case k.component != (function.Component{}):
-		return s.config.Targets.Workers.Enabled()
+		return s.targets.Workers.Enabled()
 	case k.resource == v1alpha1.GroupResource():
-		_, err := s.config.Policies.Policy(k.key)
+		_, err := s.policies.Policy(k.key)
 		return err
 	case kind != "":
-		return s.config.Targets.Reader.Measurable(kind, k.key)
+		return s.targets.Reader.Measurable(kind, k.key)
 	default:
 		return fmt.Errorf("%w: signals are served for %s, functions, sinks and sources of %s, and %s, not for %s",
 			backlog.ErrNotTracked, v1alpha1.GroupResource(), cluster.FunctionMeshGroup,
@@ -235,9 +229,9 @@ func (s *Signals) Start(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			case <-ticker.C:
-				now := s.config.Now()
+				now := s.config.Clock()
 				s.expire(now)
-				s.config.Forget(now)
+				s.forget(now)
 			}
 		}
 	})

@@ -28,10 +28,8 @@ import (
 // testSignals reads from env. resolve resolves the queued keys and returns their number.
 func testSignals(t *testing.T, env *testEnv) (s *Signals, resolve func() int) {
 	t.Helper()
-	s = newSignals(signalsConfig{
-		Store: env.store, Targets: env.targets,
-		Policies: NewPolicies(env.client, func() bool { return true }), Now: env.clock, Forget: env.forget,
-	})
+	s = newSignals(Config{Store: env.store, Clock: env.clock}, env.targets,
+		NewPolicies(env.client, func() bool { return true }), env.forget)
 	return s, func() (count int) {
 		for ; s.queue.Len() > 0; count++ {
 			k, _ := s.queue.Get()
@@ -258,10 +256,8 @@ func TestAFunctionWorkerThatIsSlowDelaysOnlyWhatItRuns(t *testing.T) {
 					c.Worker, c.Background, c.Now = silentWorker{env.worker}, background, time.Now
 				}
 				env.restart()
-				s := newSignals(signalsConfig{
-					Store: env.store, Targets: env.targets, Now: time.Now, Forget: env.forget,
-					Policies: NewPolicies(env.client, func() bool { return true }),
-				})
+				s := newSignals(Config{Store: env.store, Clock: time.Now}, env.targets,
+					NewPolicies(env.client, func() bool { return true }), env.forget)
 				ctx, cancel := context.WithCancel(t.Context())
 				var ends sync.WaitGroup
 				for _, start := range []func(context.Context) error{s.Start, background.Start} {
@@ -315,7 +311,7 @@ func TestAResolutionReadsThePolicyOnce(t *testing.T) {
 	env := newTestEnv(t, nil, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	s, _ := testSignals(t, env)
 	reads := &policyReads{Reader: env.client}
-	s.config.Policies = NewPolicies(reads, func() bool { return true })
+	s.policies = NewPolicies(reads, func() bool { return true })
 	_, err := s.Read(v1alpha1.GroupResource(), fixture.Key(), backlog.Slim, env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
 	reads.count = 0
@@ -331,12 +327,11 @@ func TestStartResolvesUntilTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var forgotten []time.Time
-		s := newSignals(signalsConfig{
-			Store: env.store, Targets: env.targets,
-			Policies: NewPolicies(env.client, func() bool { return true }),
-			Now:      func() time.Time { return env.now.Add(time.Since(start)) },
-			Forget:   func(now time.Time) { forgotten = append(forgotten, now) },
-		})
+		s := newSignals(
+			Config{Store: env.store, Clock: func() time.Time { return env.now.Add(time.Since(start)) }},
+			env.targets, NewPolicies(env.client, func() bool { return true }),
+			func(now time.Time) { forgotten = append(forgotten, now) },
+		)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- s.Start(ctx) }()
