@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/term"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
 const (
@@ -205,19 +207,13 @@ func (s selection) watch(ctx context.Context, config *rest.Config, kube client.C
 	if w.cache, err = cache.New(config, options); err != nil {
 		return nil, fmt.Errorf("preparing to watch the policies: %w", err)
 	}
-	w.informer, err = w.cache.GetInformer(ctx, &v1alpha1.AutoscalingPolicy{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, fmt.Errorf("preparing to watch the policies: %w", err)
-	}
-	notify := func(any) {
+	notify := func(types.NamespacedName, client.Object) {
 		select {
 		case w.changed <- struct{}{}:
 		default: // the next drawing has this change too
 		}
 	}
-	_, err = w.informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: notify, UpdateFunc: func(_, after any) { notify(after) }, DeleteFunc: notify,
-	})
+	w.informer, err = cluster.Follow(ctx, w.cache, &v1alpha1.AutoscalingPolicy{}, notify)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to watch the policies: %w", err)
 	}

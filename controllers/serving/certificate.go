@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
 // Certificate is the serving certificate of this replica: the one in the Secret, or until that is known one that no
@@ -57,14 +58,8 @@ func (c *Certificate) NeedLeaderElection() bool { return false }
 
 // Start follows the Secret until the context ends.
 func (c *Certificate) Start(ctx context.Context) error {
-	informer, err := c.source.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		return fmt.Errorf("watching Secret %s: %w", c.secret, err)
-	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { c.follow(ctx, object) },
-		UpdateFunc: func(_, object any) { c.follow(ctx, object) },
-		DeleteFunc: func(any) { c.changed() },
+	_, err := cluster.Follow(ctx, c.source, &corev1.Secret{}, func(_ types.NamespacedName, object client.Object) {
+		c.follow(ctx, object)
 	})
 	if err != nil {
 		return fmt.Errorf("watching Secret %s: %w", c.secret, err)
@@ -72,13 +67,13 @@ func (c *Certificate) Start(ctx context.Context) error {
 	return c.source.Start(ctx)
 }
 
-// follow keeps the current certificate if the Secret has no usable one.
-func (c *Certificate) follow(ctx context.Context, object any) {
+// follow keeps the current certificate if the Secret has no usable one, or is deleted.
+func (c *Certificate) follow(ctx context.Context, object client.Object) {
+	defer c.changed()
 	secret, ok := object.(*corev1.Secret)
 	if !ok {
 		return
 	}
-	defer c.changed()
 	certificate, key := secret.Data[keyCertificate], secret.Data[keyPrivateKey]
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
