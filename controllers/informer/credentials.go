@@ -160,11 +160,7 @@ func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (fou
 		if read.name == "" {
 			continue
 		}
-		contents[i], err = c.secrets.Find(ctx, read, func(ctx context.Context) (secretContent, bool, error) {
-			content, err := c.get(ctx, read)
-			return content, false, err
-		})
-		if err != nil {
+		if contents[i], err = c.secrets.Find(ctx, read, c.get); err != nil {
 			return backlog.Credentials{}, err
 		}
 	}

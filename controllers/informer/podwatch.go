@@ -208,9 +208,9 @@ type selectedPods struct {
 // once per selectedTTL.
 func (p *Pods) Selected(namespace, selector string) (policy.Pods, error) {
 	found, err := p.selections.Find(context.Background(), podSelection{namespace, selector},
-		func(ctx context.Context) (selectedPods, bool, error) {
-			pods, err := p.listSelected(ctx, namespace, selector)
-			return selectedPods{pods: pods, err: err}, err != nil, nil
+		func(ctx context.Context, k podSelection) (selectedPods, error) {
+			pods, err := p.listSelected(ctx, k.namespace, k.selector)
+			return selectedPods{pods: pods, err: err}, nil
 		})
 	if err != nil {
 		return policy.Pods{}, err

@@ -63,10 +63,7 @@ func (c *clusters) find(ctx context.Context, connection *v1alpha1.PulsarConnecti
 	}
 	address := c.defaultURL
 	if configMap.Name != "" {
-		named, err := c.addresses.Find(ctx, configMap, func(ctx context.Context) (string, bool, error) {
-			address, err := c.read(ctx, configMap)
-			return address, false, err
-		})
+		named, err := c.addresses.Find(ctx, configMap, c.read)
 		if err != nil {
 			return backlog.Cluster{}, err
 		}

@@ -14,7 +14,7 @@ import (
 const (
 	// LookupTTL is how long a valid value is cached: a change of an address or a token is noticed within a minute.
 	LookupTTL = time.Minute
-	// lookupRetryAfter is how long a troubled value is cached: a user is usually about to create or fix the object.
+	// lookupRetryAfter is how long a plan.Violation is cached: a user is usually about to create or fix the object.
 	lookupRetryAfter = 10 * time.Second
 	// lookupTimeout bounds one read.
 	lookupTimeout = 5 * time.Second
@@ -50,11 +50,9 @@ func NewLookups[K comparable, V any](now func() time.Time, ttl time.Duration) *L
 	return &Lookups[K, V]{now: now, ttl: ttl, known: map[K]*lookup[V]{}}
 }
 
-// Find returns the cached value, or reads it. A troubled value and a plan.Violation expire sooner, and another error,
-// which is transient, is not cached.
-func (l *Lookups[K, V]) Find(ctx context.Context, key K,
-	read func(context.Context) (value V, troubled bool, err error),
-) (V, error) {
+// Find returns the cached value, or reads it. A plan.Violation expires sooner, and another error, which is transient,
+// is not cached.
+func (l *Lookups[K, V]) Find(ctx context.Context, key K, read func(context.Context, K) (V, error)) (V, error) {
 	now := l.now()
 	found, seen := l.use(key, now)
 	if seen && now.Before(found.until) && !l.mayHaveChanged(found, now) {
@@ -62,12 +60,12 @@ func (l *Lookups[K, V]) Find(ctx context.Context, key K,
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	value, troubled, err := read(ctx)
+	value, err := read(ctx, key)
 	if err != nil && !IsInvalid(err) {
 		return value, err
 	}
 	valid := l.ttl
-	if troubled || err != nil {
+	if err != nil {
 		valid = lookupRetryAfter
 	}
 	l.put(key, lookup[V]{value: value, invalid: err, readAt: now, until: now.Add(valid), usedAt: now})
@@ -81,7 +79,7 @@ func (l *Lookups[K, V]) valid(key K) bool {
 	return seen && now.Before(found.until)
 }
 
-// mayHaveChanged reports whether a value was invalidated. It is read again no more often than a troubled one.
+// mayHaveChanged reports whether a value was invalidated. It is read again no more often than a plan.Violation.
 func (l *Lookups[K, V]) mayHaveChanged(found lookup[V], now time.Time) bool {
 	return l.invalidated != nil && now.Sub(found.readAt) >= lookupRetryAfter && l.invalidated(found.value, found.readAt)
 }
@@ -116,7 +114,7 @@ func (l *Lookups[K, V]) put(key K, fresh lookup[V]) {
 	l.known[key] = &fresh
 }
 
-// Invalidate expires a value soon: it is read again no more often than a troubled one.
+// Invalidate expires a value soon: it is read again no more often than a plan.Violation.
 func (l *Lookups[K, V]) Invalidate(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,11 +51,7 @@ func (s *scales) find(ctx context.Context, namespace string, ref v1alpha1.ScaleT
 	if s.reader == nil {
 		return nil, unsupported("this process reads no objects of kind %s of %s", ref.Kind, ref.APIVersion)
 	}
-	key := scaleKey{namespace, ref}
-	scale, err := s.known.Find(ctx, key, func(ctx context.Context) (*autoscalingv1.Scale, bool, error) {
-		scale, err := s.read(ctx, namespace, ref)
-		return scale, scale == nil, err
-	})
+	scale, err := s.known.Find(ctx, scaleKey{namespace, ref}, s.read)
 	switch {
 	case isUnsupported(err):
 		return nil, err
@@ -70,9 +66,8 @@ func (s *scales) find(ctx context.Context, namespace string, ref v1alpha1.ScaleT
 	return target, nil
 }
 
-func (s *scales) read(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*autoscalingv1.Scale,
-	error,
-) {
+func (s *scales) read(ctx context.Context, key scaleKey) (*autoscalingv1.Scale, error) {
+	namespace, ref := key.namespace, key.ref
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	resource, scalable, err := s.reader.Resource(ctx, kind)
 	switch {
