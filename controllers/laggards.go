@@ -4,42 +4,34 @@
 package controllers
 
 import (
-	"maps"
-	"sync"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// laggards are policies for which Auto chose Direct lately because their own HorizontalPodAutoscaler lagged. It is safe
-// for concurrent use.
+// laggards are policies for which Auto chose Direct lately because their own HorizontalPodAutoscaler lagged, each with
+// the last time. It is safe for concurrent use.
 type laggards struct {
-	mu sync.Mutex
-	// lagged has at most plan.ManyLag policies, each with the last time.
-	lagged map[types.NamespacedName]time.Time
+	*backlog.Cache[types.NamespacedName, time.Time]
 }
 
 // many reports whether so many HorizontalPodAutoscalers lag that the next one would.
-func (l *laggards) many(now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	maps.DeleteFunc(l.lagged, func(_ types.NamespacedName, at time.Time) bool {
-		return now.Sub(at) >= plan.LagsTogether
-	})
-	return len(l.lagged) >= plan.ManyLag
+func (l laggards) many(now time.Time) bool {
+	old := func(at time.Time) bool { return now.Sub(at) >= plan.LagsTogether }
+	return len(slices.DeleteFunc(l.Values(), old)) >= plan.ManyLag
 }
 
 // see records a policy if its choice is new, and due to the lag of its own HorizontalPodAutoscaler.
-func (l *laggards) see(key types.NamespacedName, o plan.Observed) {
+func (l laggards) see(key types.NamespacedName, o plan.Observed) {
 	chosen, last := o.Actuator, o.Policy.Status.Actuator
 	if chosen.DirectUntil == nil || chosen.Lag == nil || last != nil && last.DirectUntil.Equal(chosen.DirectUntil) {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, known := l.lagged[key]; known || len(l.lagged) < plan.ManyLag {
-		l.lagged[key] = o.Now
+	if _, known := l.Get(key, o.Now); known || !o.ManyLag {
+		l.Put(key, o.Now, o.Now)
 	}
 }

@@ -72,9 +72,10 @@ func newPolicyReconciler(config reconcilerConfig) (*PolicyReconciler, error) {
 		PolicyMetrics: exporter,
 
 		config: config, metrics: counters, memories: memories, interest: newInterest(config.Store),
-		pipelines: newPipelines(), laggards: laggards{lagged: map[types.NamespacedName]time.Time{}},
-		observer: observer{config: config, latest: memories.latest},
-		writers:  newWriters(config.Live),
+		pipelines: newPipelines(),
+		laggards:  laggards{backlog.NewCache[types.NamespacedName, time.Time](plan.LagsTogether, plan.ManyLag)},
+		observer:  observer{config: config, latest: memories.latest},
+		writers:   newWriters(config.Live),
 		applier: applier{
 			client: config.Client, metrics: counters, targets: config.Targets, worker: config.Worker,
 			suspender: suspender{config.Client, config.Recorder, config.Targets.Reader},
