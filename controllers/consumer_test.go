@@ -15,7 +15,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
@@ -232,8 +231,6 @@ func TestPodsAreOwnReplicas(t *testing.T) {
 // TestADeploymentIsFoundWithoutInstances: no pod is scraped for any measurement.
 func TestADeploymentIsFoundWithoutInstances(t *testing.T) {
 	env := newTestEnv(t, fixture.Deployment(), deploymentPolicy())
-	env.configure = func(c *target.Config) { c.InstanceMetrics = target.PodInstanceMetrics }
-	env.restart()
 	observed, err := env.reconciler.observer.observe(t.Context(), env.policy(), env.now)
 	require.NoError(t, err)
 	require.Empty(t, observed.Target.Subscription.Workload)

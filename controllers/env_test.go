@@ -140,7 +140,7 @@ func (env *testEnv) restart() {
 	env.registry = prometheus.NewRegistry()
 	finding := target.Config{
 		Workloads: env.client, Installed: func(string) bool { return env.installed }, Objects: env.client,
-		FunctionCredentials: target.UseFunctionCredentials, InstanceMetrics: target.NoInstanceMetrics, Now: env.clock,
+		FunctionCredentials: target.UseFunctionCredentials, Now: env.clock,
 	}
 	if env.worker != nil {
 		finding.Worker, finding.Consumers = env.worker, target.ConsumerCount(env.store, env.clock)

@@ -53,8 +53,6 @@ func (env *testEnv) editMesh(change func(mesh *unstructured.Unstructured)) {
 
 func TestAComponentIsFoundByItsEntry(t *testing.T) {
 	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
-	env.configure = func(c *target.Config) { c.InstanceMetrics = target.PodInstanceMetrics }
-	env.restart()
 	found, err := env.reconciler.config.Targets.Finder.Find(t.Context(), fixture.Namespace, fixture.ComponentPolicy().Spec)
 	require.NoError(t, err)
 	require.NotNil(t, found)

@@ -64,7 +64,7 @@ func newAdapter(ctx context.Context, o *Options, registry ctrlmetrics.Registerer
 	parts, err := controllers.Setup(ctx, a.manager, controllers.Config{
 		Config: informer.Config{
 			Store: store, PollInterval: p.PollInterval, Targets: targets, Namespaces: o.Kube.WatchNamespaces, Lease: lease,
-			Clock: time.Now,
+			Clock: time.Now, InstanceMetrics: p.InstanceMetrics == poller.PodInstanceMetrics,
 		},
 		Worker: fencedWorker{worker, a.fence}, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics,
 		Scaler: o.Scaler, PolicyMetrics: o.PolicyMetrics, Registerer: registry,

@@ -78,8 +78,8 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	p, worker := s.options.Poller, &poller.LateWorker{}
 	var err error
 	s.reading, err = informer.Setup(ctx, s.manager, informer.Config{
-		Store: store, PollInterval: p.PollInterval, Targets: p.Targets(worker),
-		Namespaces: s.options.Kube.WatchNamespaces, Lease: lease, Clock: time.Now,
+		Store: store, PollInterval: p.PollInterval, Targets: p.Targets(worker), Lease: lease, Clock: time.Now,
+		InstanceMetrics: p.InstanceMetrics == poller.PodInstanceMetrics, Namespaces: s.options.Kube.WatchNamespaces,
 	}, func(policy types.NamespacedName) { s.server.PolicyChanged(policy) }) // once the parts run, when the server exists
 	if err != nil {
 		return err

@@ -19,13 +19,12 @@ import (
 
 // testEnv is a fake API server, a store without a poller, and a manual clock.
 type testEnv struct {
-	t               *testing.T
-	client          client.Client
-	store           *backlog.Store
-	targets         *target.Targets
-	credentials     *Credentials
-	worker          *fixture.Worker
-	instanceMetrics target.InstanceMetrics
+	t           *testing.T
+	client      client.Client
+	store       *backlog.Store
+	targets     *target.Targets
+	credentials *Credentials
+	worker      *fixture.Worker
 	// configure changes how the next process finds targets; nil for the default.
 	configure func(*target.Config)
 	installed bool
@@ -38,7 +37,7 @@ func newTestEnv(t *testing.T, worker *fixture.Worker, objects ...client.Object) 
 	scheme, err := Scheme()
 	require.NoError(t, err)
 	env := &testEnv{
-		t: t, worker: worker, instanceMetrics: target.NoInstanceMetrics, installed: true, now: time.Unix(1_800_000_000, 0),
+		t: t, worker: worker, installed: true, now: time.Unix(1_800_000_000, 0),
 		client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 			WithIndex(&v1alpha1.AutoscalingPolicy{}, target.IndexScaleTarget, target.IndexPolicy).Build(),
 	}
@@ -56,7 +55,7 @@ func (env *testEnv) restart() {
 	require.NoError(env.t, err)
 	config := target.Config{
 		Workloads: env.client, Installed: func(string) bool { return env.installed }, Objects: env.client,
-		Credentials: env.credentials, InstanceMetrics: env.instanceMetrics, Now: env.clock,
+		Credentials: env.credentials, Now: env.clock,
 	}
 	if env.worker != nil {
 		config.Worker, config.Consumers = env.worker, target.ConsumerCount(env.store, env.clock)

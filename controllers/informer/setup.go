@@ -27,13 +27,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// Config is how both programs read Kubernetes; all fields but Namespaces are required.
+// Config is how both programs read Kubernetes; all fields but InstanceMetrics and Namespaces are required.
 type Config struct {
 	Store *backlog.Store
 	// PollInterval of the adapter, as far as this process knows it: the age limit of decisions depends on it.
 	PollInterval time.Duration
 	// Targets has what flags say, and the Worker. The manager has the rest.
 	Targets target.Config
+	// InstanceMetrics has the pods of instances watched, to scrape their own counters.
+	InstanceMetrics bool
 	// Namespaces are those that the manager's cache has; none for all.
 	Namespaces []string
 	// Lease names the Lease; its holder decides for all policies.
@@ -52,7 +54,7 @@ type Informers struct {
 	Targets       *target.Targets
 	// Credentials of requests to Pulsar.
 	Credentials *Credentials
-	// Pods to scrape; nil with NoInstanceMetrics.
+	// Pods to scrape; nil without InstanceMetrics.
 	Pods *Pods
 
 	discovery cluster.Discovery
@@ -116,7 +118,7 @@ func New(mgr manager.Manager, discovery cluster.Discovery, config Config) (*Info
 	if err := r.findTargets(mgr, config); err != nil {
 		return nil, err
 	}
-	if config.Targets.InstanceMetrics != target.PodInstanceMetrics {
+	if !config.InstanceMetrics {
 		return r, nil
 	}
 	var err error

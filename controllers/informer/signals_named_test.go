@@ -13,7 +13,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -54,19 +53,6 @@ func TestComponentIsResolvedInTheBackground(t *testing.T) {
 	_, err = s.ReadComponent("media", testComponent(), env.now)
 	require.NoError(t, err)
 	require.Equal(t, 1, resolve(), "and resolved again")
-	subscription, err := s.subscription(named("media", testComponent()), backlog.Slim, env.now)
-	require.NoError(t, err)
-	require.Empty(t, subscription.Workload, "without instance metrics")
-}
-
-func TestComponentWithInstanceMetrics(t *testing.T) {
-	env := newTestEnv(t, fixture.NewWorker())
-	env.instanceMetrics = target.PodInstanceMetrics
-	env.restart()
-	s, resolve := testSignals(t, env)
-	_, err := s.ReadComponent("media", testComponent(), env.now)
-	require.ErrorIs(t, err, backlog.ErrNoData)
-	resolve()
 	subscription, err := s.subscription(named("media", testComponent()), backlog.Slim, env.now)
 	require.NoError(t, err)
 	require.Equal(t, testComponent(), subscription.Workload)

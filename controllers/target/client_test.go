@@ -33,7 +33,7 @@ func newTestTargets(t *testing.T, objects []client.Object, changes ...func(*Conf
 	c := newTestClient(t, objects...)
 	config := Config{
 		Workloads: c, Installed: func(string) bool { return true }, Objects: c, Credentials: noCredentials{},
-		InstanceMetrics: NoInstanceMetrics, Now: func() time.Time { return time.Unix(1_800_000_000, 0) },
+		Now: func() time.Time { return time.Unix(1_800_000_000, 0) },
 	}
 	for _, change := range changes {
 		change(&config)

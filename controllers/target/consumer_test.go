@@ -162,7 +162,6 @@ func TestFindConsumer(t *testing.T) {
 				objects = append(objects, test.object.DeepCopy())
 			}
 			targets := newTestTargets(t, objects, func(c *Config) {
-				c.InstanceMetrics = PodInstanceMetrics
 				c.Installed = func(kind string) bool { return len(test.without) == 0 || kind != test.without[0] }
 				if test.scales != nil {
 					c.Scales = test.scales
@@ -276,6 +275,7 @@ func TestSubscriptionOfAPolicyTakesPrecedence(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, new(int32(9)), found.MaxReplicas, "the other fields of the Function count")
 	want := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
+	want.Workload = backlog.Object{Kind: "Function", Namespace: p.Namespace, Name: "resize"}
 	require.Equal(t, want, found.Subscription)
 	subscription, err := targets.Finder.Declared(t.Context(), p.Namespace, p.Spec)
 	require.NoError(t, err)

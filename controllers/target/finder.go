@@ -18,11 +18,10 @@ import (
 
 // Finder finds what a policy scales. It is safe for concurrent use.
 type Finder struct {
-	reader          *Reader
-	clusters        *clusters
-	workers         *Workers
-	scales          *scales
-	instanceMetrics InstanceMetrics
+	reader   *Reader
+	clusters *clusters
+	workers  *Workers
+	scales   *scales
 	// waits is true if Find waits for function workers.
 	waits bool
 }
@@ -103,9 +102,7 @@ func (f *Finder) target(ctx context.Context, object *Cached, ref v1alpha1.ScaleT
 	if err != nil {
 		return &target, err
 	}
-	if f.instanceMetrics == PodInstanceMetrics {
-		subscription.Workload = backlog.Object{Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
-	}
+	subscription.Workload = backlog.Object{Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
 	target.SubscriptionType, target.Subscription = subscriptionType, subscription
 	return &target, nil
 }

@@ -13,17 +13,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestAWorkloadNeedsInstanceMetrics(t *testing.T) {
-	for mode, want := range map[InstanceMetrics]backlog.Workload{
-		PodInstanceMetrics: backlog.Object{Kind: "Function", Namespace: "media", Name: "resize"},
-		NoInstanceMetrics:  nil,
-	} {
-		t.Run(string(mode), func(t *testing.T) {
-			targets := newTestTargets(t, []client.Object{fixture.Function(), fixture.ConfigMap()},
-				func(c *Config) { c.InstanceMetrics = mode })
-			found, err := targets.Finder.Find(t.Context(), fixture.Namespace, fixture.Policy().Spec)
-			require.NoError(t, err)
-			require.Equal(t, want, found.Subscription.Workload)
-		})
-	}
+func TestTheWorkloadOfAFunction(t *testing.T) {
+	targets := newTestTargets(t, []client.Object{fixture.Function(), fixture.ConfigMap()})
+	found, err := targets.Finder.Find(t.Context(), fixture.Namespace, fixture.Policy().Spec)
+	require.NoError(t, err)
+	require.Equal(t, backlog.Object{Kind: "Function", Namespace: "media", Name: "resize"}, found.Subscription.Workload)
 }

@@ -108,7 +108,7 @@ func (f *Finder) complete(ctx context.Context, target *plan.Target, set *Cached,
 	if err != nil {
 		return err
 	}
-	if f.instanceMetrics == PodInstanceMetrics && set.pods.instance.scrapable {
+	if set.pods.instance.scrapable {
 		subscription.Workload = backlog.Object{Kind: set.Kind, Namespace: set.Namespace, Name: set.Name}
 	}
 	target.SubscriptionType, target.Subscription = subscriptionType, subscription

@@ -31,7 +31,7 @@ func findStatefulSet(t *testing.T, p *v1alpha1.AutoscalingPolicy, objects ...*un
 		one.SetResourceVersion("")
 		kept = append(kept, one)
 	}
-	targets := newTestTargets(t, kept, func(c *Config) { c.InstanceMetrics = PodInstanceMetrics })
+	targets := newTestTargets(t, kept)
 	return targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 }
 

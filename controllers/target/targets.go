@@ -40,8 +40,7 @@ type Config struct {
 	// DefaultAdminURL is the Pulsar admin service of objects that name none; empty for none.
 	DefaultAdminURL string
 	// Credentials resolves what objects and policies name.
-	Credentials     CredentialKeeper
-	InstanceMetrics InstanceMetrics
+	Credentials CredentialKeeper
 	// Scales reads scale subresources of objects that are not in the cache; nil in a process that reads none.
 	Scales Scales
 	// Worker reads what function workers run; nil in a process that sends them no requests.
@@ -69,10 +68,6 @@ func New(config Config) (*Targets, error) {
 		config.Now == nil {
 		return nil, errors.New("targets: Workloads, Installed, Objects, Credentials and Now must be set")
 	}
-	if config.InstanceMetrics != PodInstanceMetrics && config.InstanceMetrics != NoInstanceMetrics {
-		return nil, fmt.Errorf("targets: InstanceMetrics is %q, must be %s or %s", config.InstanceMetrics, PodInstanceMetrics,
-			NoInstanceMetrics)
-	}
 	address := ""
 	if config.DefaultAdminURL != "" {
 		var err error
@@ -88,7 +83,6 @@ func New(config Config) (*Targets, error) {
 	clusters := newClusters(config.Objects, config.Credentials, address, config.Now)
 	finder := &Finder{
 		reader: reader, clusters: clusters, workers: workers, scales: newScales(config.Scales, config.Now),
-		instanceMetrics: config.InstanceMetrics,
 	}
 	patient := *finder
 	patient.waits = true
@@ -136,14 +130,3 @@ func (t *Targets) Forget(now time.Time) {
 	t.Workers.known.Forget(now)
 	t.Finder.scales.known.Forget(now)
 }
-
-// InstanceMetrics says how to find the instances of a workload, to scrape their own counters.
-type InstanceMetrics string
-
-// The values of InstanceMetrics.
-const (
-	// PodInstanceMetrics finds them by their pods.
-	PodInstanceMetrics InstanceMetrics = "Pods"
-	// NoInstanceMetrics scrapes no instance, and needs no right to read pods.
-	NoInstanceMetrics InstanceMetrics = "Off"
-)

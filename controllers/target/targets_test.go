@@ -175,8 +175,7 @@ func TestInvalidDefaultAdminURLIsRefused(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	_, err := New(Config{
 		Workloads: api.client, Objects: api.client, Credentials: noCredentials{},
-		InstanceMetrics: NoInstanceMetrics, Installed: func(string) bool { return true }, Now: time.Now,
-		DefaultAdminURL: "pulsar://broker:6650",
+		Installed: func(string) bool { return true }, Now: time.Now, DefaultAdminURL: "pulsar://broker:6650",
 	})
 	require.ErrorContains(t, err, "DefaultAdminURL must be http://host:port")
 }

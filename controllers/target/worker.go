@@ -59,9 +59,6 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	}
 	parallelism := int32(min(run.config.Parallelism, maxInstances)) //nolint:gosec // bounded just there
 	target.Replicas, target.Subscription, target.SubscriptionType = &parallelism, run.config.Subscription, run.config.Type
-	if f.instanceMetrics != PodInstanceMetrics {
-		target.Subscription.Workload = nil
-	}
 	target.NeverAcknowledges = run.config.NeverAcknowledges
 	target.Stopped, target.Frozen = run.stopped, f.workers.frozen(component, run)
 	return target, nil

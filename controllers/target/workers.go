@@ -41,12 +41,11 @@ type Worker interface {
 type Workers struct {
 	worker Worker
 	// refused returns why the adapter's own credentials are not presented; empty when they are.
-	refused         func(ref v1alpha1.PulsarFunctionRef) string
-	instanceMetrics InstanceMetrics
-	consumers       func(backlog.Subscription) (int, error)
-	every           time.Duration
-	now             func() time.Time
-	known           *Lookups[function.Component, workerState]
+	refused   func(ref v1alpha1.PulsarFunctionRef) string
+	consumers func(backlog.Subscription) (int, error)
+	every     time.Duration
+	now       func() time.Time
+	known     *Lookups[function.Component, workerState]
 	// updates are the times of the controller's last updates, and failures the errors of those that failed.
 	updates  *backlog.Cache[function.Component, time.Time]
 	failures *backlog.Cache[function.Component, error]
@@ -89,8 +88,7 @@ func newWorkers(config Config) (*Workers, error) {
 		return nil, err
 	}
 	return &Workers{
-		worker: config.Worker, refused: refused, instanceMetrics: config.InstanceMetrics,
-		consumers: config.Consumers, every: every, now: now,
+		worker: config.Worker, refused: refused, consumers: config.Consumers, every: every, now: now,
 		known:    NewLookups[function.Component, workerState](now, LookupTTL),
 		updates:  backlog.NewCache[function.Component, time.Time](max(every, restartGrace), maxLookups),
 		failures: backlog.NewCache[function.Component, error](every, maxLookups),
@@ -232,13 +230,7 @@ func (w *Workers) Enabled() error {
 // Subscription reads from the function worker what the component consumes.
 func (w *Workers) Subscription(ctx context.Context, component function.Component) (backlog.Subscription, error) {
 	config, err := w.worker.Describe(ctx, component)
-	if err != nil {
-		return backlog.Subscription{}, err
-	}
-	if w.instanceMetrics != PodInstanceMetrics {
-		config.Subscription.Workload = nil
-	}
-	return config.Subscription, nil
+	return config.Subscription, err
 }
 
 // Update has the component of a policy in the namespace updated by send, and then calls done with the result. It does

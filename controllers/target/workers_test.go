@@ -16,32 +16,24 @@ import (
 )
 
 func TestTheWorkloadOfAWorkerFunction(t *testing.T) {
-	worker := fixture.NewWorker()
-	for mode, workload := range map[InstanceMetrics]backlog.Workload{
-		PodInstanceMetrics: function.Component{
-			Cluster: backlog.Cluster{AdminURL: "http://pulsar:8080"}, WorkerURL: "http://worker:6750",
-			Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize",
-		},
-		NoInstanceMetrics: nil,
-	} {
-		targets := newTestTargets(t, nil, func(c *Config) {
-			c.InstanceMetrics, c.Worker = mode, worker
-			c.Consumers = func(backlog.Subscription) (int, error) { return 3, nil }
-		})
-		p := fixture.WorkerPolicy()
-		p.Spec.PulsarFunctionRef.WorkerURL = "http://Worker:6750/"
-		found, err := targets.Finder.Find(t.Context(), fixture.Namespace, p.Spec)
-		require.NoError(t, err)
-		require.Equal(t, workload, found.Subscription.Workload)
-		require.True(t, found.NeverZero)
-	}
+	targets := newTestTargets(t, nil, func(c *Config) {
+		c.Worker, c.Consumers = fixture.NewWorker(), func(backlog.Subscription) (int, error) { return 3, nil }
+	})
+	p := fixture.WorkerPolicy()
+	p.Spec.PulsarFunctionRef.WorkerURL = "http://Worker:6750/"
+	found, err := targets.Finder.Find(t.Context(), fixture.Namespace, p.Spec)
+	require.NoError(t, err)
+	require.Equal(t, function.Component{
+		Cluster: backlog.Cluster{AdminURL: "http://pulsar:8080"}, WorkerURL: "http://worker:6750",
+		Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize",
+	}, found.Subscription.Workload)
+	require.True(t, found.NeverZero)
 }
 
 func TestInvalidWorkerCredentialsAreRefused(t *testing.T) {
 	_, err := New(Config{
 		Workloads: newTestClient(t), Installed: func(string) bool { return true }, Objects: newTestClient(t),
-		Credentials: noCredentials{}, InstanceMetrics: NoInstanceMetrics, WorkerCredentials: "own",
-		Now: time.Now,
+		Credentials: noCredentials{}, WorkerCredentials: "own", Now: time.Now,
 	})
 	require.EqualError(t, err, `targets: WorkerCredentials is "own", must be Policy or Own`)
 }

@@ -38,8 +38,16 @@ type Options struct {
 	RateWindow   time.Duration
 	StaleAfter   time.Duration
 
-	InstanceMetrics target.InstanceMetrics
+	// InstanceMetrics is where the counters of instances are read.
+	InstanceMetrics string
 }
+
+// The values of InstanceMetrics.
+const (
+	PodInstanceMetrics = "Pods"
+	// NoInstanceMetrics needs no right to read pods.
+	NoInstanceMetrics = "Off"
+)
 
 // NewOptions returns the defaults.
 func NewOptions() Options {
@@ -55,7 +63,7 @@ func NewOptions() Options {
 		RateWindow:   10 * time.Second,
 		StaleAfter:   time.Minute,
 
-		InstanceMetrics: target.PodInstanceMetrics,
+		InstanceMetrics: PodInstanceMetrics,
 	}
 }
 
@@ -110,7 +118,7 @@ func (o *Options) AddMeasuringFlags(fs *pflag.FlagSet) {
 		"Time that rates are measured over, or up to a tenth less, from 1s to 10m.")
 	fs.DurationVar(&o.StaleAfter, "stale-after", o.StaleAfter,
 		"Age at which a reading is stale, at least --rate-window and 3 times --poll-interval, at most 1h.")
-	fs.StringVar((*string)(&o.InstanceMetrics), "instance-metrics", string(o.InstanceMetrics),
+	fs.StringVar(&o.InstanceMetrics, "instance-metrics", o.InstanceMetrics,
 		"Where the instances' own counters (busy time, exceptions) are read: Pods, which needs the permission to watch pods "+
 			"and reads those of function workers too; or Off.")
 }
@@ -176,8 +184,7 @@ func (o *Options) checkMeasuring() []error {
 		p.Add("--stale-after is %s: it must be at least %s, which is %d times --poll-interval (%s)", o.StaleAfter, least,
 			pollsUntilStale, o.PollInterval)
 	}
-	p.OneOf("instance-metrics", string(o.InstanceMetrics), string(target.PodInstanceMetrics),
-		string(target.NoInstanceMetrics))
+	p.OneOf("instance-metrics", o.InstanceMetrics, PodInstanceMetrics, NoInstanceMetrics)
 	if o.StaleAfter < o.RateWindow {
 		p.Add("--stale-after is %s: it must be at least --rate-window (%s)", o.StaleAfter, o.RateWindow)
 	}
@@ -203,7 +210,6 @@ func (o *Options) Targets(worker target.Worker) target.Config {
 			Authenticates: o.PulsarTokenFile != "" || o.PulsarAuthPlugin != "",
 			TrustsMore:    o.PulsarCAFile != "",
 		},
-		WorkerCredentials: o.WorkerCredentials, InstanceMetrics: o.InstanceMetrics, Worker: worker,
-		PollInterval: o.PollInterval,
+		WorkerCredentials: o.WorkerCredentials, Worker: worker, PollInterval: o.PollInterval,
 	}
 }
