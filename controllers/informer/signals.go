@@ -187,7 +187,7 @@ func (s *Signals) use(k signalKey, detail backlog.Detail, now time.Time) (found 
 func (s *Signals) exists(k signalKey) error {
 	switch kind := cluster.KindFor(k.resource); {
 	case k.component != (function.Component{}):
-		return s.targets.Workers.Enabled()
+		return nil
 	case k.resource == v1alpha1.GroupResource():
 		_, err := s.policies.Policy(k.key)
 		return err

@@ -117,15 +117,6 @@ func TestSubscriptionStaysWhileTheWorkerFails(t *testing.T) {
 	}
 }
 
-func TestComponentNeedsAWorker(t *testing.T) {
-	env := newTestEnv(t, nil)
-	s, resolve := testSignals(t, env)
-	_, err := s.ReadComponent("media", testComponent(), env.now)
-	require.ErrorIs(t, err, backlog.ErrUnsupported)
-	require.Zero(t, resolve())
-	require.Empty(t, s.lookups)
-}
-
 func TestSubscriptionIsTrackedAtOnce(t *testing.T) {
 	env := newTestEnv(t, nil)
 	s, resolve := testSignals(t, env)

@@ -129,9 +129,6 @@ func TestFindConsumer(t *testing.T) {
 				Replicas: new(int32(2)), Reported: new(int32(4)), PodSelector: "app=resize", UID: "uid-rollout",
 			},
 		},
-		"a process that reads no scale subresources": {
-			policy: rolloutPolicy(), unknown: "this process reads no objects of kind Rollout of argoproj.io/v1alpha1",
-		},
 		"an unknown kind": {
 			policy: rolloutPolicy(), scales: &fakeScales{unmapped: true},
 			unknown: "this cluster does not serve kind Rollout of argoproj.io/v1alpha1: install it",

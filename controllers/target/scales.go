@@ -37,7 +37,6 @@ type scaleKey struct {
 }
 
 type scales struct {
-	// reader is nil in a process that does not read them.
 	reader Scales
 	// known are nil for objects that do not exist.
 	known *Lookups[scaleKey, *autoscalingv1.Scale]
@@ -48,9 +47,6 @@ func newScales(reader Scales, now func() time.Time) *scales {
 }
 
 func (s *scales) find(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*plan.Target, error) {
-	if s.reader == nil {
-		return nil, unsupported("this process reads no objects of kind %s of %s", ref.Kind, ref.APIVersion)
-	}
 	scale, err := s.known.Find(ctx, scaleKey{namespace, ref}, s.read)
 	switch {
 	case isUnsupported(err):

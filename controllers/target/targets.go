@@ -29,7 +29,7 @@ type Targets struct {
 	clusters   *clusters
 }
 
-// Config configures New; all fields but DefaultAdminURL, OwnCredentials, Scales and those of workers are required.
+// Config configures New; all fields but OwnCredentials and those with a default are required.
 type Config struct {
 	// Workloads reads Functions, Sinks, Sources and StatefulSets, each as Cached, and policies, from the cache.
 	Workloads client.Reader
@@ -41,9 +41,9 @@ type Config struct {
 	DefaultAdminURL string
 	// Credentials resolves what objects and policies name.
 	Credentials CredentialKeeper
-	// Scales reads scale subresources of objects that are not in the cache; nil in a process that reads none.
+	// Scales reads scale subresources of objects that are not in the cache.
 	Scales Scales
-	// Worker reads what function workers run; nil in a process that sends them no requests.
+	// Worker reads what function workers run.
 	Worker Worker
 	// Background sends requests to function workers beside the caller; nil if the caller waits for them.
 	Background *Background
@@ -52,7 +52,7 @@ type Config struct {
 	FunctionCredentials FunctionCredentials
 	OwnCredentials      OwnCredentials
 	WorkerCredentials   WorkerCredentials
-	// Consumers is the last measured number of consumers of a subscription, or why it is unknown; required with Worker.
+	// Consumers is the last measured number of consumers of a subscription, or why it is unknown.
 	Consumers func(backlog.Subscription) (int, error)
 	// WorkerUpdateInterval is the shortest time between two updates of one function; 0 is DefaultWorkerUpdateInterval.
 	WorkerUpdateInterval time.Duration

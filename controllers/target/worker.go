@@ -24,9 +24,6 @@ const reasonWorkerRestarts = "WorkerRestartsAll"
 func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (
 	*plan.Target, error,
 ) {
-	if !f.workers.enabled() {
-		return nil, unsupported("%s", noWorkers)
-	}
 	ref := spec.PulsarFunctionRef
 	target := &plan.Target{
 		Scaling: plan.ByWorker, NeverZero: true, Component: ref.FullName(),

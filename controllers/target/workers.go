@@ -214,19 +214,6 @@ func (w *Workers) recordUpdate(component function.Component) {
 	w.known.expire(component)
 }
 
-// noWorkers is why a process knows no function of a worker.
-const noWorkers = "this process sends no requests to function workers"
-
-func (w *Workers) enabled() bool { return w.worker != nil }
-
-// Enabled fails in a process that sends no requests to function workers.
-func (w *Workers) Enabled() error {
-	if !w.enabled() {
-		return fmt.Errorf("%w: %s", backlog.ErrUnsupported, noWorkers)
-	}
-	return nil
-}
-
 // Subscription reads from the function worker what the component consumes.
 func (w *Workers) Subscription(ctx context.Context, component function.Component) (backlog.Subscription, error) {
 	config, err := w.worker.Describe(ctx, component)
