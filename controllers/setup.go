@@ -108,7 +108,8 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err := watch(mgr, reconciler, discovery, capabilities); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	if err := errors.Join(addPolicySets(mgr, config, discovery), discovery.AddTo(mgr)); err != nil {
+	err = errors.Join(addPolicySets(mgr, config, reading.Targets.Reader, discovery), discovery.AddTo(mgr))
+	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	if err := serve(ctx, mgr, config.Config, reading, reconciler); err != nil {
@@ -172,10 +173,10 @@ func watch(
 	return nil
 }
 
-func addPolicySets(mgr manager.Manager, config Config, discovery cluster.Discovery) error {
+func addPolicySets(mgr manager.Manager, config Config, reader *target.Reader, discovery cluster.Discovery) error {
 	reconciler, err := policyset.New(policyset.Config{
-		Client: mgr.GetClient(), Objects: mgr.GetCache(), Installed: discovery.Installed,
-		Recorder: mgr.GetEventRecorder(plan.FieldManager), Clock: config.Clock, Registerer: config.Registerer,
+		Client: mgr.GetClient(), Objects: reader, Recorder: mgr.GetEventRecorder(plan.FieldManager),
+		Clock: config.Clock, Registerer: config.Registerer,
 	})
 	if err != nil {
 		return err

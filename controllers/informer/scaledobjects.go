@@ -4,7 +4,6 @@
 package informer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,8 +19,7 @@ import (
 
 // ScaledObjects reads from the cache how many replicas ScaledObjects have. It is safe for concurrent use.
 type ScaledObjects struct {
-	reader    client.Reader
-	installed func(kind string) bool
+	reader *target.Reader
 	// unread says why the cache does not have ScaledObjects; nil if it has.
 	unread func() error
 }
@@ -35,9 +33,9 @@ func (s *ScaledObjects) Replicas(key types.NamespacedName) (int32, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), target.CacheTimeout)
 	defer cancel()
-	object := target.NewCached(cluster.KindScaledObject)
-	if err := s.reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {
-		return 0, fmt.Errorf("reading ScaledObject %s: %w", key, err)
+	object, err := s.reader.Read(ctx, cluster.KindScaledObject, key)
+	if err != nil {
+		return 0, err
 	}
 	replicas, err := s.ofTarget(ctx, key.Namespace, object.ScaleTarget())
 	if err == nil && replicas == nil {
@@ -56,37 +54,30 @@ func (s *ScaledObjects) Replicas(key types.NamespacedName) (int32, error) {
 // ofTarget is the target's own spec.replicas, if the cache has its kind with replicas. The autoscaler knows the
 // default.
 func (s *ScaledObjects) ofTarget(ctx context.Context, namespace string, ref *v1alpha1.ScaleTargetRef) (*int32, error) {
-	if ref == nil || !slices.Contains(cluster.MeasuredKinds(), ref.Kind) || !s.installed(ref.Kind) ||
+	if ref == nil || !slices.Contains(cluster.MeasuredKinds(), ref.Kind) || !s.reader.Installed(ref.Kind) ||
 		ref.APIVersion != cluster.GVK(ref.Kind).GroupVersion().String() {
 		return nil, nil //nolint:nilnil // none is a result
 	}
-	object := target.NewCached(ref.Kind)
-	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object,
-		client.UnsafeDisableDeepCopy)
-	replicas := object.Replicas()
-	if replicas == nil {
-		err = cmp.Or(err, object.Invalid())
+	object, err := s.reader.Read(ctx, ref.Kind, types.NamespacedName{Namespace: namespace, Name: ref.Name})
+	switch {
+	case err != nil:
+		return nil, err
+	case object.Replicas() == nil && object.Invalid() != nil:
+		return nil, fmt.Errorf("reading %s %s/%s: %w", ref.Kind, namespace, ref.Name, object.Invalid())
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
-	}
-	return replicas, nil
+	return object.Replicas(), nil
 }
 
 // ofAutoscaler is what the HorizontalPodAutoscaler read or wrote at its last sync.
 func (s *ScaledObjects) ofAutoscaler(ctx context.Context, key types.NamespacedName) (*int32, error) {
-	if !s.installed(cluster.KindAutoscaler) {
-		return nil, nil //nolint:nilnil // none is a result
+	autoscalers, err := s.reader.List(ctx, cluster.KindAutoscaler, client.InNamespace(key.Namespace),
+		client.MatchingFields{target.IndexScaledObject: key.Name})
+	if err != nil {
+		return nil, err
 	}
-	list := target.NewCachedList(cluster.KindAutoscaler)
-	if err := s.reader.List(ctx, list, client.InNamespace(key.Namespace),
-		client.MatchingFields{target.IndexScaledObject: key.Name},
-		client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
-	}
-	for i := range list.Items {
-		if replicas := list.Items[i].Replicas(); replicas != nil || list.Items[i].Invalid() != nil {
-			return replicas, list.Items[i].Invalid()
+	for i := range autoscalers {
+		if replicas := autoscalers[i].Replicas(); replicas != nil || autoscalers[i].Invalid() != nil {
+			return replicas, autoscalers[i].Invalid()
 		}
 	}
 	return nil, nil //nolint:nilnil // none is a result

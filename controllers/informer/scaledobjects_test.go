@@ -142,7 +142,8 @@ func cachedScaledObjects(t *testing.T, objects ...client.Object) *ScaledObjects 
 		target.IndexByScaledObject,
 	)
 	return &ScaledObjects{
-		reader: builder.Build(), installed: func(string) bool { return true }, unread: func() error { return nil },
+		reader: target.NewReader(builder.Build(), func(string) bool { return true }),
+		unread: func() error { return nil },
 	}
 }
 

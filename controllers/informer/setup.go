@@ -102,8 +102,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config, changed func
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	r.ScaledObjects = &ScaledObjects{
-		reader: mgr.GetCache(), installed: discovery.Installed,
-		unread: func() error { return unread(discovery, cluster.KindScaledObject) },
+		reader: r.Targets.Reader, unread: func() error { return unread(discovery, cluster.KindScaledObject) },
 	}
 	return r, nil
 }

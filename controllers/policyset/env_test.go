@@ -25,6 +25,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
@@ -66,9 +67,9 @@ func (env *testEnv) restart() {
 	env.recorder = events.NewFakeRecorder(100)
 	var err error
 	env.reconciler, err = New(Config{
-		Client: env.client, Objects: env.client, Recorder: env.recorder, Registerer: prometheus.NewRegistry(),
-		Installed: func(kind string) bool { return !slices.Contains(env.missing, kind) },
-		Clock:     func() time.Time { return env.now },
+		Client: env.client, Recorder: env.recorder, Registerer: prometheus.NewRegistry(),
+		Objects: target.NewReader(env.client, func(kind string) bool { return !slices.Contains(env.missing, kind) }),
+		Clock:   func() time.Time { return env.now },
 	})
 	require.NoError(env.t, err)
 }

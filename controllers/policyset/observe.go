@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,17 +55,13 @@ func (r *Reconciler) selectables(ctx context.Context, namespace string, selector
 ) {
 	var all []set.Selectable
 	for _, kind := range target.SelectableKinds() {
-		if !r.config.Installed(kind) {
-			continue
-		}
-		list := target.NewCachedList(kind)
-		err := r.config.Objects.List(ctx, list, client.InNamespace(namespace),
-			client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
+		objects, err := r.config.Objects.List(ctx, kind, client.InNamespace(namespace),
+			client.MatchingLabelsSelector{Selector: selector})
 		if err != nil {
-			return nil, fmt.Errorf("listing objects of kind %s: %w", kind, err)
+			return nil, err
 		}
-		for i := range list.Items {
-			all = append(all, target.Selectables(&list.Items[i])...)
+		for i := range objects {
+			all = append(all, target.Selectables(&objects[i])...)
 		}
 	}
 	return all, nil
@@ -83,20 +78,19 @@ func (r *Reconciler) kept(ctx context.Context, observed set.Observed, memory *se
 	now, goneSince, kept := r.config.Clock(), map[string]time.Time{}, map[string]bool{}
 	for _, p := range observed.Policies {
 		ref := p.Spec.ScaleTargetRef
-		if !r.config.Installed(ref.Kind) {
+		if !r.config.Objects.Installed(ref.Kind) {
 			kept[p.Name] = true
 			continue
 		}
 		if ref.Kind != cluster.KindStatefulSet || matched[ref] {
 			continue
 		}
-		err := r.config.Objects.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name},
-			target.NewCached(cluster.KindStatefulSet), client.UnsafeDisableDeepCopy)
-		switch {
-		case err == nil:
+		object, err := r.config.Objects.Object(ctx, ref.Kind, p.Namespace, ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		if object != nil {
 			continue
-		case !apierrors.IsNotFound(err):
-			return nil, fmt.Errorf("reading StatefulSet %s: %w", ref.Name, err)
 		}
 		since, known := memory.goneSince[p.Name]
 		if !known {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/set"
 )
 
@@ -49,10 +50,8 @@ type Config struct {
 	// Client reads policies and sets from the cache and writes to the API server.
 	Client client.Client
 	// Objects reads the objects that sets select from the cache.
-	Objects client.Reader
-	// Installed reports whether the kind exists and its objects are in the cache.
-	Installed func(kind string) bool
-	Recorder  events.EventRecorder
+	Objects  *target.Reader
+	Recorder events.EventRecorder
 	// Clock is the clock, such as time.Now.
 	Clock      func() time.Time
 	Registerer prometheus.Registerer
@@ -60,9 +59,9 @@ type Config struct {
 
 // New validates the configuration and registers the metrics.
 func New(config Config) (*Reconciler, error) {
-	if config.Client == nil || config.Objects == nil || config.Installed == nil || config.Recorder == nil ||
-		config.Clock == nil || config.Registerer == nil {
-		return nil, errors.New("policy sets: Client, Objects, Installed, Recorder, Clock and Registerer must be set")
+	if config.Client == nil || config.Objects == nil || config.Recorder == nil || config.Clock == nil ||
+		config.Registerer == nil {
+		return nil, errors.New("policy sets: Client, Objects, Recorder, Clock and Registerer must be set")
 	}
 	return &Reconciler{
 		config: config, metrics: newMetrics(config.Registerer), memories: map[types.NamespacedName]*setMemory{},

@@ -53,13 +53,6 @@ func NewCached(kind string) *Cached {
 	return c
 }
 
-// NewCachedList is an empty list of objects of a kind.
-func NewCachedList(kind string) *CachedList {
-	list := &CachedList{}
-	list.SetGroupVersionKind(cluster.GVK(kind))
-	return list
-}
-
 // Decode reads the fields of an object that Cached has.
 func Decode(u *unstructured.Unstructured) *Cached {
 	c := &Cached{

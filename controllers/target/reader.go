@@ -35,6 +35,11 @@ type Reader struct {
 	installed func(kind string) bool
 }
 
+// NewReader reads from a cache that has the objects of the kinds that are installed.
+func NewReader(reader client.Reader, installed func(kind string) bool) *Reader {
+	return &Reader{reader: reader, installed: installed}
+}
+
 // Installed reports whether objects of the kind are in the cache.
 func (r *Reader) Installed(kind string) bool { return r.installed(kind) }
 
@@ -43,14 +48,15 @@ func (r *Reader) Object(ctx context.Context, kind, namespace, name string) (*Cac
 	if !r.installed(kind) {
 		return nil, nil //nolint:nilnil // none is a result
 	}
+	object, err := r.Read(ctx, kind, types.NamespacedName{Namespace: namespace, Name: name})
+	return object, client.IgnoreNotFound(err)
+}
+
+// Read returns one object of an installed kind. It fails with an API server's NotFound when there is none.
+func (r *Reader) Read(ctx context.Context, kind string, key types.NamespacedName) (*Cached, error) {
 	object := NewCached(kind)
-	err := r.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object,
-		client.UnsafeDisableDeepCopy)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return nil, fmt.Errorf("reading %s %s/%s: %w", kind, namespace, name, err)
-	case err != nil:
-		return nil, nil //nolint:nilnil,nilerr // none is a result
+	if err := r.reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", kind, key, err)
 	}
 	return object, nil
 }
@@ -64,7 +70,8 @@ func (r *Reader) List(
 	if !r.installed(kind) {
 		return nil, nil
 	}
-	list := NewCachedList(kind)
+	list := &CachedList{}
+	list.SetGroupVersionKind(cluster.GVK(kind))
 	if err := r.reader.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("listing objects of kind %s: %w", kind, err)
 	}
@@ -79,14 +86,11 @@ func (r *Reader) Measurable(kind string, key types.NamespacedName) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), CacheTimeout)
 	defer cancel()
-	object := NewCached(kind)
-	if err := r.reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("reading %s %s: %w", kind, key, err)
-	}
-	if kind == cluster.KindStatefulSet {
+	object, err := r.Read(ctx, kind, key)
+	if err == nil && kind == cluster.KindStatefulSet {
 		return measurable(object)
 	}
-	return nil
+	return err
 }
 
 func notRead(kind string) error {

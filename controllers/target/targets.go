@@ -79,7 +79,7 @@ func New(config Config) (*Targets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("targets: %w", err)
 	}
-	reader := &Reader{reader: config.Workloads, installed: config.Installed}
+	reader := NewReader(config.Workloads, config.Installed)
 	clusters := newClusters(config.Objects, config.Credentials, address, config.Now)
 	finder := &Finder{
 		reader: reader, clusters: clusters, workers: workers, scales: newScales(config.Scales, config.Now),
