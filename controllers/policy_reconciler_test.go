@@ -6,6 +6,7 @@ package controllers
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -185,6 +186,39 @@ func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	request, priority, _ = queue.GetWithPriority()
 	require.Equal(t, fixture.Key(), request.NamespacedName, "targets at zero come first")
 	require.Equal(t, wakePriority, priority)
+}
+
+// TestNewsOfAPatternAreBatched: it may match thousands of topics, each with news of its own.
+func TestNewsOfAPatternAreBatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		env := newTestEnv(t)
+		followed, queue := env.reconciler.interest, priorityqueue.New[reconcile.Request]("news")
+		defer queue.ShutDown()
+		require.NoError(t, followed.start(t.Context(), queue))
+		const pattern = "persistent://public/default/in-.*"
+		subscription := backlog.NewSubscription(fixture.Cluster(), "s")
+		subscription.Patterns = []string{pattern}
+		followed.follow(fixture.Key(), &subscription)
+		queued := func(after time.Duration, names ...string) int {
+			for _, name := range names {
+				followed.notify(backlog.Topic{Cluster: fixture.Cluster(), Name: name})
+			}
+			time.Sleep(after)
+			synctest.Wait()
+			return queue.Len()
+		}
+		inputs := []string{"persistent://public/default/in-1", "persistent://public/default/in-2"}
+		require.Zero(t, queued(2*patternNewsDelay, "persistent://public/another/in-1"))
+		require.Zero(t, queued(patternNewsDelay-1, inputs...))
+		require.Equal(t, 1, queued(1))
+		request, _, _ := queue.GetWithPriority()
+		queue.Done(request)
+		require.Equal(t, 1, queued(0, pattern), "a listing is no news of one topic")
+		request, _, _ = queue.GetWithPriority()
+		queue.Done(request)
+		followed.follow(fixture.Key(), nil)
+		require.Zero(t, queued(2*patternNewsDelay, append(inputs, pattern)...))
+	})
 }
 
 func TestAnAutoscalerReportsProblemsBeforeTheFirstDecision(t *testing.T) {
