@@ -26,12 +26,10 @@ type interest struct {
 
 	// mu guards everything below.
 	mu sync.Mutex
-	// inputs of each policy are its topics, and its patterns by their text; namespaces are those of the patterns.
-	inputs     map[types.NamespacedName][]backlog.Topic
-	namespaces map[types.NamespacedName][]backlog.Namespace
-	users      map[backlog.Topic][]types.NamespacedName
-	// matchers are the policies with patterns that may match topics of the namespace.
-	matchers map[backlog.Namespace][]types.NamespacedName
+	// inputs of each policy are its topics, its patterns by their text, and the namespaces of these, by their names,
+	// which no topic has.
+	inputs map[types.NamespacedName][]backlog.Topic
+	users  map[backlog.Topic][]types.NamespacedName
 	// priorities other than routinePriority in the queue.
 	priorities map[types.NamespacedName]int
 	// unreported are the policies that are in the queue for their reports alone.
@@ -43,9 +41,7 @@ func newInterest(store *backlog.Store) *interest {
 	return &interest{
 		store:      store,
 		inputs:     map[types.NamespacedName][]backlog.Topic{},
-		namespaces: map[types.NamespacedName][]backlog.Namespace{},
 		users:      map[backlog.Topic][]types.NamespacedName{},
-		matchers:   map[backlog.Namespace][]types.NamespacedName{},
 		priorities: map[types.NamespacedName]int{},
 		unreported: map[types.NamespacedName]struct{}{},
 	}
@@ -54,7 +50,6 @@ func newInterest(store *backlog.Store) *interest {
 // follow makes the store track the policy's subscription; nil for none.
 func (i *interest) follow(key types.NamespacedName, subscription *backlog.Subscription) {
 	var inputs []backlog.Topic
-	var namespaces []backlog.Namespace
 	if subscription == nil {
 		i.store.Untrack(owner(key))
 	} else {
@@ -63,37 +58,34 @@ func (i *interest) follow(key types.NamespacedName, subscription *backlog.Subscr
 			inputs = append(inputs, backlog.Topic{Cluster: subscription.Cluster, Name: name})
 		}
 		for _, pattern := range subscription.Patterns {
-			namespaces = append(namespaces, backlog.NamespaceOf(subscription.Cluster, pattern))
+			inputs = append(inputs, backlog.Topic(backlog.NamespaceOf(subscription.Cluster, pattern)))
 		}
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	relist(i.users, i.inputs, key, inputs)
-	relist(i.matchers, i.namespaces, key, namespaces)
+	i.relist(key, inputs)
 	delete(i.priorities, key)
 	if subscription != nil && subscription.Pace.Wakes() {
 		i.priorities[key] = wakePriority
 	}
 }
 
-// relist moves the policy from its old lists to the new ones.
-func relist[K comparable](lists map[K][]types.NamespacedName, in map[types.NamespacedName][]K,
-	key types.NamespacedName, to []K,
-) {
-	if slices.Equal(in[key], to) {
+// relist moves the policy from the users of its old inputs to those of the new ones. mu is held.
+func (i *interest) relist(key types.NamespacedName, to []backlog.Topic) {
+	if slices.Equal(i.inputs[key], to) {
 		return // as at most reconciles
 	}
-	for _, name := range in[key] {
-		lists[name] = slices.DeleteFunc(lists[name], func(listed types.NamespacedName) bool { return listed == key })
-		if len(lists[name]) == 0 {
-			delete(lists, name)
+	for _, input := range i.inputs[key] {
+		i.users[input] = slices.DeleteFunc(i.users[input], func(user types.NamespacedName) bool { return user == key })
+		if len(i.users[input]) == 0 {
+			delete(i.users, input)
 		}
 	}
-	for _, name := range to {
-		lists[name] = append(lists[name], key)
+	for _, input := range to {
+		i.users[input] = append(i.users[input], key)
 	}
-	if in[key] = to; len(to) == 0 {
-		delete(in, key)
+	if i.inputs[key] = to; len(to) == 0 {
+		delete(i.inputs, key)
 	}
 }
 
@@ -157,10 +149,7 @@ func (i *interest) notify(input backlog.Topic) {
 	for _, key := range i.users[input] {
 		i.add(key, 0)
 	}
-	if len(i.matchers) == 0 {
-		return
-	}
-	for _, key := range i.matchers[backlog.NamespaceOf(input.Cluster, input.Name)] {
+	for _, key := range i.users[backlog.Topic(backlog.NamespaceOf(input.Cluster, input.Name))] {
 		i.add(key, patternNewsDelay)
 	}
 }
