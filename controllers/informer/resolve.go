@@ -18,8 +18,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// resolve resolves a key, or queues it beside the resolvers if a function worker has to answer: one that is slow delays
-// only what it runs. The policy is read once: that of another version might need the worker after all.
+// resolve resolves a key, or queues it once more if a function worker has to answer: one that is slow delays only what
+// it runs. The policy is read once: that of another version might need the worker after all.
 func (s *Signals) resolve(ctx context.Context, k signalKey) {
 	p, unread := s.policies.of(ctx, k)
 	address, background := k.component.Address(), s.targets.Background

@@ -11,10 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -34,8 +33,6 @@ const (
 	resolveAfterError = 5 * time.Second
 	// resolveTimeout bounds one resolution: reading a ConfigMap, or a request to a function worker.
 	resolveTimeout = 10 * time.Second
-	// resolvers is the number of concurrent resolutions that send no request to a function worker.
-	resolvers = 4
 )
 
 // Signals reads the signals of policies, Functions, Sinks, Sources, StatefulSets of the function worker, functions of a
@@ -47,7 +44,8 @@ type Signals struct {
 	policies *Policies
 	// forget drops cached values that no caller has requested lately.
 	forget func(now time.Time)
-	queue  *workqueue.Typed[signalKey]
+	// enqueue has a key resolved by the Background of the targets. mu is held.
+	enqueue func(signalKey)
 
 	// mu guards lookups and what it points to, and named, the requests for functions of workers and subscriptions.
 	mu      sync.Mutex
@@ -96,7 +94,7 @@ type lookup struct {
 	// err is why there is none; backlog.ErrNoData until the first resolution.
 	err error
 	// pending means that the key is queued or being resolved; failing that the last resolution failed. One that is queued
-	// beside the resolvers stays, since it would be queued again.
+	// for a function worker stays, since it would be queued again.
 	pending, queued, failing bool
 	// bytesUsedAt is when a client last requested the backlog in bytes.
 	bytesUsedAt time.Time
@@ -111,13 +109,16 @@ func (l *lookup) wanted(now time.Time) backlog.Subscription {
 	return subscription
 }
 
-// newSignals returns Signals that resolve keys while Start runs.
+// newSignals returns Signals that resolve keys while the Background of the targets runs.
 func newSignals(config Config, targets *target.Targets, policies *Policies, forget func(now time.Time)) *Signals {
-	return &Signals{
+	s := &Signals{
 		config: config, targets: targets, policies: policies, forget: forget,
 		lookups: map[signalKey]*lookup{}, named: requests{},
-		queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[signalKey]{Queue: &turns{}}),
 	}
+	s.enqueue = func(k signalKey) {
+		targets.Background.Add(k.key.Namespace, "", func(ctx context.Context) { s.resolve(ctx, k) })
+	}
+	return s
 }
 
 // Read returns the reading of an object: a policy, a Function, Sink or Source, or a StatefulSet. detail may add Bytes,
@@ -172,7 +173,7 @@ func (s *Signals) use(k signalKey, detail backlog.Detail, now time.Time) (found 
 	}
 	if !l.pending && !now.Before(l.due) && k.subscription == "" {
 		l.pending = true
-		s.queue.Add(k)
+		s.enqueue(k)
 	}
 	changed := now.Sub(l.trackedAt) >= trackAgain || l.wanted(now).Bytes != bytesBefore
 	if renew = l.err == nil && changed; renew {
@@ -203,39 +204,15 @@ func (s *Signals) exists(k signalKey) error {
 // NeedLeaderElection is false: every replica serves signals.
 func (s *Signals) NeedLeaderElection() bool { return false }
 
-// Start resolves keys until the context ends, and returns nil then.
+// Start drops what is not requested any more until the context ends, and returns nil then.
 func (s *Signals) Start(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	context.AfterFunc(ctx, s.queue.ShutDown)
-	for range resolvers {
-		group.Go(func() error {
-			for {
-				k, ended := s.queue.Get()
-				if ended {
-					return nil
-				}
-				if ctx.Err() == nil { // else the queue only runs empty
-					s.resolve(ctx, k)
-				}
-				s.queue.Done(k)
-			}
-		})
-	}
-	group.Go(func() error {
-		ticker := time.NewTicker(trackAgain)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-ticker.C:
-				now := s.config.Clock()
-				s.expire(now)
-				s.forget(now)
-			}
-		}
-	})
-	return group.Wait()
+	_ = wait.PollUntilContextCancel(ctx, trackAgain, false, func(context.Context) (bool, error) {
+		now := s.config.Clock()
+		s.expire(now)
+		s.forget(now)
+		return false, nil
+	}) // fails when the context ends
+	return nil
 }
 
 // expire drops keys that no client has requested lately; the store expires its own entries.

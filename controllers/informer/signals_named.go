@@ -35,21 +35,6 @@ func (r requests) count(k signalKey, by int) {
 	}
 }
 
-// turns order the queue of keys to resolve. Namespaces take turns: one with many keys delays no other for long.
-type turns struct{ target.Turns[signalKey] }
-
-// Touch keeps the place of a key that is added again.
-func (t *turns) Touch(signalKey) {}
-
-// Push adds a key.
-func (t *turns) Push(k signalKey) { t.Add(k.key.Namespace, k) }
-
-// Pop removes the next key.
-func (t *turns) Pop() signalKey {
-	k, _ := t.Next()
-	return k
-}
-
 // named is the key of what a namespace requests by name.
 func named(namespace string, component function.Component) signalKey {
 	return signalKey{key: types.NamespacedName{Namespace: namespace}, component: component}
@@ -112,7 +97,7 @@ func (s *Signals) begin(k signalKey, first *lookup) error {
 	s.lookups[k] = first
 	s.named.count(k, 1)
 	if first.pending {
-		s.queue.Add(k)
+		s.enqueue(k)
 	}
 	return nil
 }

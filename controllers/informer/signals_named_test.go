@@ -171,11 +171,11 @@ func TestRequestedNamesAreBounded(t *testing.T) {
 
 // TestTheLastPlaceIsTakenOnce: another first request may have taken it since the key was looked up.
 func TestTheLastPlaceIsTakenOnce(t *testing.T) {
-	s, _ := testSignals(t, newTestEnv(t, fixture.NewWorker()))
+	s, resolve := testSignals(t, newTestEnv(t, fixture.NewWorker()))
 	s.named["media"] = maxNamed / maxShare
 	require.ErrorIs(t, s.begin(named("media", testComponent()), &lookup{pending: true}), backlog.ErrNotTracked)
 	require.Empty(t, s.lookups)
-	require.Zero(t, s.queue.Len())
+	require.Zero(t, resolve())
 }
 
 func TestRequestedTopicsAreBounded(t *testing.T) {

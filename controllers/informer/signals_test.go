@@ -5,6 +5,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"testing"
@@ -30,11 +31,13 @@ func testSignals(t *testing.T, env *testEnv) (s *Signals, resolve func() int) {
 	t.Helper()
 	s = newSignals(Config{Store: env.store, Clock: env.clock}, env.targets,
 		NewPolicies(env.client, func() bool { return true }), env.forget)
+	var queue []signalKey
+	s.enqueue = func(k signalKey) { queue = append(queue, k) }
 	return s, func() (count int) {
-		for ; s.queue.Len() > 0; count++ {
-			k, _ := s.queue.Get()
+		for ; len(queue) > 0; count++ {
+			k := queue[0]
+			queue = queue[1:]
 			s.resolve(t.Context(), k)
-			s.queue.Done(k)
 		}
 		return count
 	}
@@ -196,26 +199,6 @@ func TestSignalsFailWithAReason(t *testing.T) {
 	})
 }
 
-func TestNamespacesTakeTurnsInTheQueue(t *testing.T) {
-	s, _ := testSignals(t, newTestEnv(t, nil))
-	key := func(namespace string, i int) signalKey {
-		return signalKey{key: types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}}
-	}
-	for i := range 3 {
-		s.queue.Add(key("neighbour", i))
-	}
-	s.queue.Add(key("victim", 0))
-	s.queue.Add(key("victim", 1))
-	var taken []signalKey
-	for s.queue.Len() > 0 {
-		k, _ := s.queue.Get()
-		taken = append(taken, k)
-	}
-	require.Equal(t, []signalKey{
-		key("neighbour", 0), key("victim", 0), key("neighbour", 1), key("victim", 1), key("neighbour", 2),
-	}, taken)
-}
-
 // silentWorker does not answer in time.
 type silentWorker struct{ *fixture.Worker }
 
@@ -309,16 +292,15 @@ func (r *policyReads) Get(ctx context.Context, key client.ObjectKey, object clie
 // TestAResolutionReadsThePolicyOnce: of another version, it might wait for a function worker after all.
 func TestAResolutionReadsThePolicyOnce(t *testing.T) {
 	env := newTestEnv(t, nil, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	s, _ := testSignals(t, env)
+	s, resolve := testSignals(t, env)
 	reads := &policyReads{Reader: env.client}
 	s.policies = NewPolicies(reads, func() bool { return true })
 	_, err := s.Read(v1alpha1.GroupResource(), fixture.Key(), backlog.Slim, env.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
 	reads.count = 0
-	k, _ := s.queue.Get()
-	s.resolve(t.Context(), k)
+	require.Equal(t, 1, resolve())
 	require.Equal(t, 1, reads.count)
-	_, err = s.subscription(k, backlog.Slim, env.now)
+	_, err = s.subscription(signalKey{resource: v1alpha1.GroupResource(), key: fixture.Key()}, backlog.Slim, env.now)
 	require.NoError(t, err)
 }
 
@@ -326,6 +308,9 @@ func TestStartResolvesUntilTheContextEnds(t *testing.T) {
 	env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
+		background := target.NewBackground()
+		env.configure = func(c *target.Config) { c.Background = background }
+		env.restart()
 		var forgotten []time.Time
 		s := newSignals(
 			Config{Store: env.store, Clock: func() time.Time { return env.now.Add(time.Since(start)) }},
@@ -333,8 +318,10 @@ func TestStartResolvesUntilTheContextEnds(t *testing.T) {
 			func(now time.Time) { forgotten = append(forgotten, now) },
 		)
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- s.Start(ctx) }()
+		done := make(chan error)
+		for _, start := range []func(context.Context) error{s.Start, background.Start} {
+			go func() { done <- start(ctx) }()
+		}
 		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		synctest.Wait()
@@ -345,6 +332,6 @@ func TestStartResolvesUntilTheContextEnds(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []time.Time{env.now.Add(trackAgain)}, forgotten, "unused values are dropped")
 		cancel()
-		require.NoError(t, <-done)
+		require.NoError(t, errors.Join(<-done, <-done))
 	})
 }

@@ -13,12 +13,13 @@ import (
 )
 
 const (
-	// workerPlaces are the requests to one function worker at a time, and allPlaces those to all.
+	// workerPlaces are the requests to one function worker at a time, and allPlaces those to all. What waits for no worker
+	// has workerPlaces, even if workers have all.
 	workerPlaces, allPlaces = 4, 64
 )
 
-// Background runs the requests to function workers, so that no reconcile and no other resolution of signals waits for
-// one. The namespaces that ask take turns for the places of a worker. It is safe for concurrent use.
+// Background resolves signals and runs the requests to function workers, so that no reconcile and no other resolution
+// waits for one. The namespaces that ask take turns for the places of a worker. It is safe for concurrent use.
 type Background struct {
 	wake chan struct{}
 
@@ -105,7 +106,8 @@ func (b *Background) run(ctx context.Context, namespace string, what purpose, re
 	})
 }
 
-// Add queues a request of a namespace for signals to the worker at that URL. The caller bounds their number.
+// Add queues a request of a namespace for signals to the worker at that URL, or to none if it is empty. The caller
+// bounds their number.
 func (b *Background) Add(namespace, address string, request func(context.Context)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,11 +132,8 @@ func (b *Background) add(queue int, namespace, address string, request func(cont
 func (b *Background) next() func(context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.running >= allPlaces {
-		return nil
-	}
-	for _, w := range b.workers {
-		if w.running >= workerPlaces {
+	for address, w := range b.workers {
+		if w.running >= workerPlaces || (address != "" && b.running >= allPlaces) {
 			continue
 		}
 		request, some := w.next()

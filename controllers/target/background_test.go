@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,6 +79,46 @@ func TestNamespacesTakeTurnsAtAFunctionWorker(t *testing.T) {
 		require.Zero(t, took["fast"])
 		require.Equal(t, 102*time.Second, took["slow199"], "four at a time")
 		require.NotContains(t, took, "twice0", "one request for a component at a time")
+	})
+}
+
+func TestNamespacesTakeTurnsWithoutAFunctionWorker(t *testing.T) {
+	t.Parallel()
+	background := NewBackground()
+	var taken []string
+	add := func(namespace string, numbers ...int) {
+		for _, number := range numbers {
+			name := fmt.Sprint(namespace, number)
+			background.Add(namespace, "", func(context.Context) { taken = append(taken, name) })
+		}
+	}
+	add("neighbour", 0, 1, 2)
+	add("victim", 0, 1)
+	for request := background.next(); request != nil; request = background.next() {
+		request(t.Context())
+	}
+	require.Equal(t, []string{"neighbour0", "victim0", "neighbour1", "victim1", "neighbour2"}, taken)
+}
+
+func TestWhatNeedsNoFunctionWorkerWaitsForNone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		background := NewBackground()
+		defer started(t, background)()
+		hangs := func(ctx context.Context) { <-ctx.Done() }
+		for i := range allPlaces {
+			background.Add("neighbour", fmt.Sprint("http://hung-", i), hangs)
+		}
+		synctest.Wait()
+		var ran atomic.Int32
+		for _, address := range []string{"http://fast", "", "", "", "", ""} {
+			background.Add("victim", address, func(ctx context.Context) {
+				ran.Add(1)
+				hangs(ctx)
+			})
+		}
+		synctest.Wait()
+		require.Equal(t, int32(workerPlaces), ran.Load(), "in places of its own")
 	})
 }
 
