@@ -39,15 +39,7 @@ func (s *Signals) resolve(ctx context.Context, k signalKey) {
 		resolve(ctx)
 		return
 	}
-	s.mu.Lock()
-	l := s.lookups[k]
-	if l != nil {
-		l.queued = true
-	}
-	s.mu.Unlock()
-	if l != nil { // else it expired
-		background.Add(k.key.Namespace, address, resolve)
-	}
+	background.Add(k.key.Namespace, address, resolve)
 }
 
 // resolved tracks the result of a resolution.
@@ -70,10 +62,7 @@ func (s *Signals) record(k signalKey, subscription backlog.Subscription, err err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lookups[k]
-	if l == nil { // it expired: clients stopped requesting it
-		return nil, false
-	}
-	l.pending, l.queued = false, false
+	l.pending = false
 	switch {
 	case apierrors.IsNotFound(err):
 		s.named.count(k, -1)

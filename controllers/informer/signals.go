@@ -93,9 +93,9 @@ type lookup struct {
 	subscription backlog.Subscription
 	// err is why there is none; backlog.ErrNoData until the first resolution.
 	err error
-	// pending means that the key is queued or being resolved; failing that the last resolution failed. One that is queued
-	// for a function worker stays, since it would be queued again.
-	pending, queued, failing bool
+	// pending means that the key is queued or being resolved, once: such a lookup does not expire. failing means that the
+	// last resolution failed.
+	pending, failing bool
 	// bytesUsedAt is when a client last requested the backlog in bytes.
 	bytesUsedAt time.Time
 	// due is when to resolve the key again.
@@ -220,7 +220,7 @@ func (s *Signals) expire(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.lookups, func(k signalKey, l *lookup) bool {
-		old := !l.queued && now.Sub(l.usedAt) > trackFor
+		old := !l.pending && now.Sub(l.usedAt) > trackFor
 		if old {
 			s.named.count(k, -1)
 		}

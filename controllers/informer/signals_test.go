@@ -137,6 +137,7 @@ func TestUnusedKeysExpire(t *testing.T) {
 				}
 			}
 			require.LessOrEqual(t, len(renewed), 11, "tracking is renewed at most once a minute")
+			resolve() // what is queued stays
 			env.after(trackFor + time.Second)
 			env.store.Expire(env.now)
 			s.expire(env.now)
@@ -304,6 +305,56 @@ func TestAResolutionReadsThePolicyOnce(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// gate blocks reads of one cache and sends their namespaces once it is shut.
+type gate struct {
+	client.Reader
+	shut chan string
+}
+
+func (g *gate) Get(ctx context.Context, key types.NamespacedName, object client.Object, o ...client.GetOption) error {
+	if g.shut == nil {
+		return g.Reader.Get(ctx, key, object, o...)
+	}
+	g.shut <- key.Namespace
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestNamespacesTakeTurnsForResolutions(t *testing.T) {
+	const neighbours = 8
+	policies := []client.Object{fixture.Policy()}
+	for i := range neighbours {
+		one := fixture.Policy()
+		one.Namespace, one.Name = "neighbour", strconv.Itoa(i)
+		policies = append(policies, one)
+	}
+	env := newTestEnv(t, nil, policies...)
+	synctest.Test(t, func(t *testing.T) {
+		background := target.NewBackground()
+		env.configure = func(c *target.Config) { c.Background = background }
+		env.restart()
+		reads := &gate{Reader: env.client}
+		s := newSignals(Config{Store: env.store, Clock: env.clock}, env.targets,
+			NewPolicies(reads, func() bool { return true }), env.forget)
+		for i := range neighbours + 1 { // that of the victim is last
+			p := policies[(i+1)%len(policies)]
+			_, err := s.Read(v1alpha1.GroupResource(), client.ObjectKeyFromObject(p), backlog.Slim, env.now)
+			require.ErrorIs(t, err, backlog.ErrNoData)
+		}
+		reads.shut = make(chan string, neighbours+1)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- background.Start(ctx) }()
+		synctest.Wait()
+		require.Len(t, reads.shut, 4)
+		first := []string{<-reads.shut, <-reads.shut, <-reads.shut, <-reads.shut}
+		require.Contains(t, first, fixture.Policy().Namespace)
+		cancel()
+		require.NoError(t, <-done)
+		require.Empty(t, reads.shut, "no resolution begins after the end")
+	})
+}
+
 func TestStartResolvesUntilTheContextEnds(t *testing.T) {
 	env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
 	synctest.Test(t, func(t *testing.T) {
@@ -318,7 +369,7 @@ func TestStartResolvesUntilTheContextEnds(t *testing.T) {
 			func(now time.Time) { forgotten = append(forgotten, now) },
 		)
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
+		done := make(chan error, 2)
 		for _, start := range []func(context.Context) error{s.Start, background.Start} {
 			go func() { done <- start(ctx) }()
 		}

@@ -27,6 +27,7 @@ type Background struct {
 	// wanted are the requests for policies that wait or run. It bounds their number.
 	wanted  map[purpose]bool
 	workers map[string]*workerTurns
+	// running are the requests to workers.
 	running int
 }
 
@@ -73,7 +74,7 @@ func (b *Background) NeedLeaderElection() bool { return false }
 func (b *Background) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for {
-		for request := b.next(); request != nil; request = b.next() {
+		for request := b.next(ctx); request != nil; request = b.next(ctx) {
 			group.Go(func() error {
 				request(ctx)
 				return nil
@@ -128,8 +129,11 @@ func (b *Background) add(queue int, namespace, address string, request func(cont
 	b.notify()
 }
 
-// next returns a request that may run now; nil if there is none.
-func (b *Background) next() func(context.Context) {
+// next returns a request that may run now; nil if there is none, or after the end.
+func (b *Background) next(ctx context.Context) func(context.Context) {
+	if ctx.Err() != nil {
+		return nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for address, w := range b.workers {
@@ -141,7 +145,9 @@ func (b *Background) next() func(context.Context) {
 			continue
 		}
 		w.running++
-		b.running++
+		if address != "" {
+			b.running++
+		}
 		return request
 	}
 	return nil
@@ -158,7 +164,9 @@ func (b *Background) done(address string) {
 	defer b.mu.Unlock()
 	w := b.workers[address]
 	w.running--
-	b.running--
+	if address != "" {
+		b.running--
+	}
 	if w.running == 0 && w.queues[ofPolicies].Len()+w.queues[ofSignals].Len() == 0 {
 		delete(b.workers, address)
 	}

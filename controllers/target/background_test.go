@@ -94,7 +94,7 @@ func TestNamespacesTakeTurnsWithoutAFunctionWorker(t *testing.T) {
 	}
 	add("neighbour", 0, 1, 2)
 	add("victim", 0, 1)
-	for request := background.next(); request != nil; request = background.next() {
+	for request := background.next(t.Context()); request != nil; request = background.next(t.Context()) {
 		request(t.Context())
 	}
 	require.Equal(t, []string{"neighbour0", "victim0", "neighbour1", "victim1", "neighbour2"}, taken)
@@ -105,20 +105,25 @@ func TestWhatNeedsNoFunctionWorkerWaitsForNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		background := NewBackground()
 		defer started(t, background)()
-		hangs := func(ctx context.Context) { <-ctx.Done() }
-		for i := range allPlaces {
-			background.Add("neighbour", fmt.Sprint("http://hung-", i), hangs)
-		}
-		synctest.Wait()
-		var ran atomic.Int32
-		for _, address := range []string{"http://fast", "", "", "", "", ""} {
+		var atWorkers, atNone atomic.Int32
+		add := func(address string, running *atomic.Int32) {
 			background.Add("victim", address, func(ctx context.Context) {
-				ran.Add(1)
-				hangs(ctx)
+				running.Add(1)
+				<-ctx.Done()
 			})
 		}
+		add("", &atNone)
 		synctest.Wait()
-		require.Equal(t, int32(workerPlaces), ran.Load(), "in places of its own")
+		for i := range allPlaces + 1 {
+			add(fmt.Sprint("http://hung-", i), &atWorkers)
+		}
+		synctest.Wait()
+		for range workerPlaces {
+			add("", &atNone)
+		}
+		synctest.Wait()
+		require.Equal(t, int32(allPlaces), atWorkers.Load())
+		require.Equal(t, int32(workerPlaces), atNone.Load(), "in places of its own")
 	})
 }
 
