@@ -196,7 +196,8 @@ func TestARightThatAPolicyMayDoWithoutIsNoError(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, flat(out), "warning rights: ServiceAccount pulsar-autoscaler/adapter may not patch functions "+
 		"(set rbac.takeOver of the chart, or apply deploy/rbac/takeover.yaml, if it has to take over maxReplicas or a "+
-		"ScaledObject), nor get secrets (set rbac.secrets of the chart, or apply deploy/rbac/secrets.yaml; until then it "+
+		"ScaledObject: the policy does not scale beside one), nor get secrets (set rbac.secrets of the chart, "+
+		"or apply deploy/rbac/secrets.yaml; until then it "+
 		"uses its own credentials, if it has any) in namespace media;")
 }
 

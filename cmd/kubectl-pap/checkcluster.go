@@ -57,7 +57,7 @@ func (c checker) policy(ctx context.Context, p *v1alpha1.AutoscalingPolicy, mode
 		}
 		list = c.metricsAPIs(ctx, named)
 	}
-	list = append(list, c.rights(ctx, p.Namespace, policyRights(c.kube.RESTMapper(), p.Spec)))
+	list = append(list, c.rights(ctx, p.Namespace, c.neededRights(ctx, p, mode)))
 	verdict := statusCheck{p, mode}.checks()
 	if len(verdict) > 1 {
 		verdict = append(verdict, c.receiveQueue(ctx, p))

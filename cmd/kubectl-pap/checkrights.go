@@ -6,11 +6,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -42,7 +44,7 @@ func (r right) fix() string {
 	switch {
 	case r.missing != resultWarning:
 	case r.value == valueTakeOver:
-		fix += ", if it has to take over maxReplicas or a ScaledObject"
+		fix += ", if it has to take over maxReplicas or a ScaledObject: the policy does not scale beside one"
 	case r.value == valueSecrets:
 		fix += "; until then it uses its own credentials, if it has any"
 	}
@@ -128,6 +130,24 @@ func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) (n
 			missing = resultError
 		}
 		add(missing, right{"get", "", "secrets", "", valueSecrets, "secrets.yaml", ""})
+	}
+	return needed
+}
+
+// neededRights are policyRights, with an error for a maxReplicas that cannot be taken over: the status in mode
+// Recommend has no conflict that TakeOver resolves.
+func (c checker) neededRights(ctx context.Context, p *v1alpha1.AutoscalingPolicy, mode v1alpha1.Mode) []right {
+	needed := policyRights(c.kube.RESTMapper(), p.Spec)
+	at := slices.IndexFunc(needed, func(r right) bool {
+		return r.value == valueTakeOver && r.group == cluster.FunctionMeshGroup
+	})
+	if at < 0 {
+		return needed
+	}
+	if object, err := c.target(ctx, p); err == nil {
+		if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "maxReplicas"); found {
+			needed[at].missing = inAuto(mode)
+		}
 	}
 	return needed
 }

@@ -167,3 +167,35 @@ func TestPolicyRightsFollowTheSpec(t *testing.T) {
 		})
 	}
 }
+
+// TestAFunctionWithMaxReplicasHasToBeTakenOver: the status in mode Recommend has no conflict that TakeOver resolves.
+func TestAFunctionWithMaxReplicasHasToBeTakenOver(t *testing.T) {
+	for name, test := range map[string]struct {
+		mode v1alpha1.Mode
+		spec map[string]any
+		want string
+	}{
+		"in mode Auto":        {v1alpha1.ModeAuto, map[string]any{"maxReplicas": 9}, "error rights: "},
+		"in mode Recommend":   {v1alpha1.ModeRecommend, map[string]any{"maxReplicas": 9}, "warning rights: "},
+		"without maxReplicas": {v1alpha1.ModeAuto, map[string]any{}, "warning rights: "},
+		"that is not read":    {v1alpha1.ModeAuto, nil, "warning rights: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newAPIServer(t)
+			server.denied = []string{"patch functions"}
+			server.verdict = func(p *v1alpha1.AutoscalingPolicy) {
+				p.Status = judgedPolicy(setCondition("AutoscalerApplied", "True", "RecommendOnly", "")).Status
+			}
+			if test.spec != nil {
+				server.objects["/apis/compute.functionmesh.io/v1alpha1/namespaces/media/functions/media-thumbs"] = map[string]any{
+					"apiVersion": "compute.functionmesh.io/v1alpha1", "kind": "Function", "spec": test.spec,
+				}
+			}
+			file := policyFile + "  conflictPolicy: TakeOver\n  mode: " + string(test.mode) + "\n"
+			out, err := server.check(t, file, "-f", "-", "--yes")
+			require.Equal(t, strings.HasPrefix(test.want, "error"), err != nil, "%v", err)
+			require.Contains(t, flat(out), test.want+"ServiceAccount pulsar-autoscaler/adapter may not patch functions "+
+				"(set rbac.takeOver of the chart, or apply deploy/rbac/takeover.yaml")
+		})
+	}
+}

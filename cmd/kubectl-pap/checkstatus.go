@@ -319,16 +319,22 @@ func (c checker) readingTarget(p *v1alpha1.AutoscalingPolicy) string {
 	return fmt.Sprintf("get on %s in namespace %s", resource, p.Namespace)
 }
 
-// queueOf is the largest receive queue of the target's topics.
-func (c checker) queueOf(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (int64, error) {
+// target is the object that scaleTargetRef names.
+func (c checker) target(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (*unstructured.Unstructured, error) {
 	ref := p.Spec.ScaleTargetRef
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(ref.APIVersion)
 	object.SetKind(ref.Kind)
-	if err := c.kube.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, object); err != nil {
+	return object, c.kube.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, object)
+}
+
+// queueOf is the largest receive queue of the target's topics.
+func (c checker) queueOf(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (int64, error) {
+	object, err := c.target(ctx, p)
+	if err != nil {
 		return 0, err
 	}
-	if ref.Component.Name != "" {
+	if ref := p.Spec.ScaleTargetRef; ref.Component.Name != "" {
 		entry, err := target.FindEntry(target.Decode(object), ref.Component)
 		if err != nil {
 			return 0, err
