@@ -98,8 +98,8 @@ func (m mover) create(ctx context.Context, moves []migrate.Move) error {
 
 // isRefused reports whether the API server answered about one object, so that the next may succeed.
 func isRefused(err error) bool {
-	var answer apierrors.APIStatus
-	return errors.As(err, &answer)
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }
 
 // withEditFix adds the fix to an error of a write. A role does not change what admission and quotas forbid: RBAC's
@@ -252,8 +252,8 @@ func notReady(b *migrate.Begun) string {
 		applied.Reason != v1alpha1.ReasonPaused: // which ends without a change of the policy
 		return fmt.Sprintf("policy %s would not scale in mode Auto: %s: %s", p.Name, applied.Reason, applied.Message)
 	case paused >= 0:
-		return fmt.Sprintf("%s is paused, and policy %s would scale its target in mode Auto: resume it first, or set mode "+
-			"Paused", b.Origins[paused], p.Name)
+		return fmt.Sprintf("%s is paused, and policy %s would scale its target in mode Auto: resume it first",
+			b.Origins[paused], p.Name)
 	case served.SwitchedOff(p) != "":
 		return fmt.Sprintf("policy %s would not scale in mode Auto: %s", p.Name, served.SwitchedOff(p))
 	case p.Status.DesiredReplicas == nil:
