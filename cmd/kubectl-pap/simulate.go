@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -236,8 +237,13 @@ func (o *simulateOptions) policy(ctx context.Context, flags *pflag.FlagSet,
 			return policy, err
 		}
 	}
-	if policy.Namespace == "" { // no series of the policy is read without; unknown without a kubeconfig
-		policy.Namespace, _ = newClusterFlags().namespace()
+	if policy.Namespace == "" { // no series of the policy is read without
+		var err error
+		policy.Namespace, err = newClusterFlags().namespace()
+		needed := o.trace == "" && policy.Name != "" && o.prometheus.namespace == ""
+		if needed && err != nil && !errors.Is(err, clientcmd.ErrEmptyConfig) {
+			return policy, err
+		}
 	}
 	sets := func(name string) bool { return o.policyFile == "" || flags.Changed(name) }
 	if sets(minReplicasFlag) {

@@ -81,6 +81,7 @@ func TestSimulateChangesAPolicy(t *testing.T) {
 func TestSimulateNamesTheFix(t *testing.T) {
 	load, unnamed := traceFile(t), filepath.Join(t.TempDir(), "policy.yaml")
 	t.Setenv("KUBECONFIG", "missing")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // in a pod, its namespace is the default
 	require.NoError(t, os.WriteFile(unnamed, []byte(strings.Replace(policyFile, ", namespace: media", "", 1)), 0o600))
 	tests := map[string]struct {
 		args []string
@@ -130,6 +131,11 @@ func TestSimulateReadsThePolicyOfTheContextsNamespace(t *testing.T) {
 		_, err := kubectlPap(t, function, append([]string{"simulate", "-f", "-", "--prometheus", prometheus.URL}, args...)...)
 		require.ErrorContains(t, err, `looked for max(pulsar_autoscaler_policy_publish_rate{namespace="`+want+`",`+
 			`policy="thumbs"})`)
+	}
+	require.NoError(t, os.WriteFile(kubeconfig, []byte("{"), 0o600))
+	for want, args := range map[string][]string{"reading the kubeconfig: ": nil, `namespace="shop"`: {"-n", "shop"}} {
+		_, err := kubectlPap(t, function, append([]string{"simulate", "-f", "-", "--prometheus", prometheus.URL}, args...)...)
+		require.ErrorContains(t, err, want)
 	}
 }
 
