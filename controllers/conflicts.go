@@ -81,7 +81,8 @@ func (o observer) observeScaledObjects(ctx context.Context, s plan.Subject, foun
 	}
 	for i := range objects {
 		object := &objects[i]
-		paused[object.GetName()] = isPaused(object)
+		isPaused := plan.IsPaused(object.Annotations)
+		paused[object.GetName()] = isPaused
 		if metav1.IsControlledBy(object, s.Policy) {
 			continue
 		}
@@ -89,7 +90,7 @@ func (o observer) observeScaledObjects(ctx context.Context, s plan.Subject, foun
 			found.OtherScaledObjects = append(found.OtherScaledObjects, object.GetName())
 		}
 		ref := object.ScaleTarget()
-		if ref == nil || isPaused(object) {
+		if ref == nil || isPaused {
 			continue
 		}
 		owner := target.ControllerOf(object)
@@ -105,15 +106,6 @@ func (o observer) observeScaledObjects(ctx context.Context, s plan.Subject, foun
 		})
 	}
 	return nil
-}
-
-// isPaused reports whether KEDA leaves the target of a ScaledObject alone.
-//
-// Source: KEDA 2.21, apis/keda/v1alpha1, NeedToBePausedByAnnotation.
-func isPaused(object metav1.Object) bool {
-	annotations := object.GetAnnotations()
-	_, at := annotations[plan.AnnotationPausedAt]
-	return at || plan.IsSet(annotations, plan.AnnotationPaused)
 }
 
 // observeAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject counts as the ScaledObject, and is about to

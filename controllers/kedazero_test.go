@@ -228,7 +228,7 @@ func TestAnothersScaledObjectIsNotPausedForOurs(t *testing.T) {
 			require.Nil(t, env.scaledObject())
 			live := cluster.NewUnstructured(cluster.KindScaledObject)
 			require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), live))
-			require.Equal(t, paused, isPaused(live))
+			require.Equal(t, paused, plan.IsPaused(live.GetAnnotations()))
 		})
 	}
 }
@@ -248,7 +248,7 @@ func TestAScaledObjectOfAnotherPolicyIsLeftToThatPolicy(t *testing.T) {
 	env.passOf(key)
 	live := cluster.NewUnstructured(cluster.KindScaledObject)
 	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), live))
-	require.False(t, isPaused(live))
+	require.False(t, plan.IsPaused(live.GetAnnotations()))
 }
 
 func TestTheCacheKeepsTheComparedFieldsOfOurScaledObject(t *testing.T) {

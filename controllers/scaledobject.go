@@ -37,7 +37,7 @@ func liveScaledObject(object *target.Cached) (*plan.LiveScaledObject, error) {
 		return nil, fmt.Errorf("reading ScaledObject %s: %w", object.Name, err)
 	}
 	live := object.ScaledObject()
-	live.Paused = isPaused(object)
+	live.Paused = plan.IsPaused(object.Annotations)
 	live.PausedOut = plan.IsSet(object.Annotations, plan.AnnotationPausedOut)
 	// KEDA would wake one that is kept awake.
 	live.PausedIn = plan.IsSet(object.Annotations, plan.AnnotationPausedIn) ||

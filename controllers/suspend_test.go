@@ -84,7 +84,7 @@ func (env *testEnv) keda() {
 	if env.client.Get(env.t.Context(), client.ObjectKeyFromObject(object), object) != nil {
 		return
 	}
-	if isPaused(object) {
+	if plan.IsPaused(object.GetAnnotations()) {
 		_ = client.IgnoreNotFound(env.client.Delete(env.t.Context(), kedaAutoscaler()))
 		return
 	}
@@ -391,9 +391,9 @@ func TestAScaledObjectIsPausedAsInKEDA(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, "1": true, "yes": true, "": true, "false": false, "0": false} {
 		object := testScaledObject("", "", "")
 		object.SetAnnotations(map[string]string{plan.AnnotationPaused: value})
-		require.Equal(t, want, isPaused(object), "%q", value)
+		require.Equal(t, want, plan.IsPaused(object.GetAnnotations()), "%q", value)
 	}
-	require.False(t, isPaused(testScaledObject("", "", "")))
+	require.False(t, plan.IsPaused(testScaledObject("", "", "").GetAnnotations()))
 }
 
 func TestChangesByUsersStay(t *testing.T) {

@@ -352,6 +352,11 @@ func TestPausesOfAScaledObjectAreKept(t *testing.T) {
 				"scales the target with mode Auto: to keep it so, set minReplicas and maxReplicas 8.",
 			paused: true,
 		},
+		"at a number that is empty": {
+			annotations: prefix + `paused-replicas: ""`, note: "ScaledObject one is paused now, so nothing scales the target. " +
+				"The policy does so with mode Auto: to keep it so, set mode Paused.",
+			paused: true,
+		},
 		"scale-down": {
 			annotations: prefix + `paused-scale-in: "true"`,
 			want:        &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{SelectPolicy: v1alpha1.SelectDisabled}},

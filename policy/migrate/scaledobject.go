@@ -157,8 +157,7 @@ func (t *translator) kedaRest(d *draft, title string, spec scaledObjectSpec) {
 
 // pausedByUser reports whether a ScaledObject is paused, and not by a policy that took it over.
 func pausedByUser(annotations map[string]string) bool {
-	paused := annotations[plan.AnnotationPausedAt] != "" || plan.IsSet(annotations, plan.AnnotationPaused)
-	return paused && annotations[plan.AnnotationPausedBy] == ""
+	return plan.IsPaused(annotations) && annotations[plan.AnnotationPausedBy] == ""
 }
 
 // pauses keeps the directions that a user paused, and names how to keep a pause of both.
@@ -167,7 +166,7 @@ func (d *draft) pauses(origin Origin, annotations map[string]string) {
 	case at != "":
 		d.note("%s is paused now at %s replicas. The policy scales the target with mode Auto: to keep it so, set "+
 			"minReplicas and maxReplicas %s.", origin, at, at)
-	case plan.IsSet(annotations, plan.AnnotationPaused):
+	case plan.IsPaused(annotations):
 		d.note("%s is paused now, so nothing scales the target. The policy does so with mode Auto: to keep it so, set "+
 			"mode Paused.", origin)
 	}

@@ -104,6 +104,14 @@ func IsSet(annotations map[string]string, key string) bool {
 	return found && (set || err != nil)
 }
 
+// IsPaused reports whether KEDA leaves the target of a ScaledObject with these annotations alone.
+//
+// Source: KEDA 2.21, apis/keda/v1alpha1, NeedToBePausedByAnnotation.
+func IsPaused(annotations map[string]string) bool {
+	_, at := annotations[AnnotationPausedAt]
+	return at || IsSet(annotations, AnnotationPaused)
+}
+
 // LiveScaledObject is a ScaledObject of the cluster.
 type LiveScaledObject struct {
 	metav1.ObjectMeta `json:"metadata"`
