@@ -141,6 +141,20 @@ func TestKEDAWakesWhatTheControllerCannot(t *testing.T) {
 	require.NotContains(t, status, v1alpha1.ReasonScaleFailed, message)
 }
 
+// TestAnErrorIsThatOfThisReconcile: without an autoscaler that is applied, no replicas are written.
+func TestAnErrorIsThatOfThisReconcile(t *testing.T) {
+	env := newKEDAEnv(t, idleFunction(), idlePolicy(v1alpha1.ActuatorKEDA))
+	atZero(t, env)
+	env.scaleFails = apierrors.NewServiceUnavailable("etcd is away")
+	_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+	require.ErrorContains(t, err, "etcd is away")
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 30 })
+	env.scaleFails, env.applyFails = nil, apierrors.NewBadRequest("maxReplicaCount is at most 20 in a")
+	require.NotContains(t, env.reconcile(), "scale 1")
+	status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "False/"+v1alpha1.ReasonRefused, status, message)
+}
+
 func TestAWakeThatFailsIsReportedAtOnce(t *testing.T) {
 	env := newTestEnv(t, idleFunction(), idlePolicy(v1alpha1.ActuatorDirect), fixture.ConfigMap())
 	atZero(t, env)
