@@ -68,8 +68,8 @@ func (e *evaluator) observe(t Trigger, now time.Time) observed {
 	switch {
 	case t.followsPolicy():
 		o.oldSince, o.old = e.old(o.policy, now)
-		held, _ := served.LastDesired(o.policy)
-		if o.old != nil || held.Held != "" || served.Paused(o.policy) || served.BeingWoken(o.policy, now) {
+		o.desired, o.noDesired = served.LastDesired(o.policy)
+		if o.old != nil || o.desired.Held != "" || served.Paused(o.policy) || served.BeingWoken(o.policy, now) {
 			o.replicas, o.noReplicas = e.config.ScaledObjects.Replicas(t.Object)
 		}
 	default:
@@ -113,8 +113,8 @@ func (e *evaluator) report(t Trigger, result resolved, now time.Time) {
 	log := e.config.Logger.With("scaledObject", t.Object.String(), "subject", t.Subject.describe(), "metric", metricOf(t))
 	switch result.state {
 	case held:
-		log.Warn("trigger is unknown, holding replicas", "heldFor", e.config.HoldFor.String(),
-			"since", result.since.UTC().Format(time.RFC3339), "reason", result.why)
+		log.Warn("trigger is unknown at least in part, holding replicas", "since",
+			result.since.UTC().Format(time.RFC3339), "reason", result.why)
 	case misconfigured:
 		log.Error("trigger names a missing object, responding with an error", "reason", result.why)
 	case expired:
@@ -144,6 +144,9 @@ type observed struct {
 	// policy, or why there is none.
 	policy   *v1alpha1.AutoscalingPolicy
 	noPolicy error
+	// desired replicas of a policy that is followed, or why there is no decision.
+	desired   served.Number
+	noDesired error
 	// old is why the decision of the policy is too old to follow, since oldSince if known; nil if it is current.
 	old      error
 	oldSince time.Time
@@ -198,7 +201,7 @@ func (s Sample) atLeast(current int32, noReplicas, why error) (Sample, error) {
 // follow uses the decision of the policy, which its status keeps while the backlog is unknown: replicas that run then
 // stay. While the policy is paused, they stay too.
 func (s *Sample) follow(o observed) error {
-	desired, err := served.LastDesired(o.policy)
+	desired, err := o.desired, o.noDesired
 	if err != nil && served.Paused(o.policy) && o.noReplicas == nil { // on an error KEDA may scale to zero
 		s.Value, s.Active = float64(o.replicas), o.replicas > 0
 		return nil

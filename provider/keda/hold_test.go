@@ -279,6 +279,25 @@ func TestADeadDecisionMakerIsAsOldAsItsLease(t *testing.T) {
 	require.ErrorContains(t, err, "spec.fallback")
 }
 
+// TestAHoldBeginsWhenTheScalerKnewItLast: the measurement in the status may be minutes older.
+func TestAHoldBeginsWhenTheScalerKnewItLast(t *testing.T) {
+	env := newEnvironment()
+	s := env.server()
+	of := ref("policy", "resize")
+	written := decidedPolicy(3, env.now)
+	env.policies[policyKey()] = written
+	env.pass(6 * time.Minute)
+	_, err := value(t, s, of)
+	require.NoError(t, err)
+	env.policies[policyKey()] = heldPolicy(written, written.Status.Signals.MeasuredAt.Time)
+	env.pass(time.Hour - time.Second)
+	_, err = value(t, s, of)
+	require.NoError(t, err)
+	env.pass(time.Second)
+	_, err = value(t, s, of)
+	require.Equal(t, codes.Unavailable, status.Code(statusError(err)))
+}
+
 func TestAHeldDecisionNeverLowersReplicas(t *testing.T) {
 	for name, test := range map[string]struct {
 		decided  int32

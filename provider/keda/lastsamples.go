@@ -162,10 +162,10 @@ func (a lastSample) hold(found Sample, err error, now time.Time) (lastSample, re
 		return a, resolved{sample: a.sample, state: held, since: a.knownAt, why: err.Error()}
 	case !found.HeldSince.IsZero() || found.Held != "":
 		since := cmp.Or(found.HeldSince, a.knownAt, now)
-		a.sample, a.spec = found, found.Spec
-		if since.After(a.knownAt) { // it was known until then
-			a.knownAt = since
+		if since.Before(a.knownAt) { // the measurement in a status may be minutes older
+			since = a.knownAt
 		}
+		a.sample, a.knownAt, a.spec = found, since, found.Spec
 		return a, resolved{sample: found, state: held, since: since, why: found.Held}
 	default:
 		a.sample, a.knownAt, a.spec = found, now, found.Spec

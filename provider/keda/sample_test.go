@@ -17,6 +17,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/served"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/response"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
@@ -197,7 +198,7 @@ func TestSamples(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := newSample(test.trigger, test.observed)
+			got, err := newSample(test.trigger, decided(test.observed))
 			require.NoError(t, err)
 			require.Equal(t, test.want, got)
 		})
@@ -323,10 +324,18 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := newSample(test.trigger, test.observed)
+			got, err := newSample(test.trigger, decided(test.observed))
 			require.Equal(t, test.reason, response.ReasonOf(err))
 			require.ErrorContains(t, err, test.says)
 			require.Zero(t, got, "nothing that could be taken for a number")
 		})
 	}
+}
+
+// decided adds the decision of the policy, as an evaluator does.
+func decided(o observed) observed {
+	if o.policy != nil {
+		o.desired, o.noDesired = served.LastDesired(o.policy)
+	}
+	return o
 }
