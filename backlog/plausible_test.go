@@ -144,6 +144,7 @@ func TestCheckSecond(t *testing.T) {
 			partitioned(60, backlog.Full, busyPartition(6)), partitioned(61, backlog.Full, busyPartition(6)), false,
 		},
 		"not a different second answer":                    {leap(60, 1e6), leap(61, 5e6), false},
+		"not one with a partition that the first lacks":    {lacking(leap(60, 1e6), 0), leap(61, 5e6), false},
 		"not an answer that only contradicts earlier ones": {backlog.TopicSample{}, leap(60, 1e6), false},
 		"not one that is as old as the last":               {leap(50, 1e6), leap(50, 1e6), false},
 	}
