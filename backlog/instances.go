@@ -184,9 +184,13 @@ func (s *instancesSum) reading() InstancesReading {
 }
 
 // over is a sum over some instances: a lower bound if another one may consume. One that starts is silent and does not
-// consume yet, so as many as consume are all.
+// consume yet, and one that was added since the last answer may, so as many as consume are all.
 func (s *instancesSum) over(instances int, sum float64) Measurement {
-	if instances == s.answering+s.silent || float64(instances) >= s.consuming {
+	all := s.consuming
+	if math.IsInf(all, 1) {
+		all = float64(s.answering + s.silent)
+	}
+	if float64(instances) >= all {
 		return Known(sum)
 	}
 	return AtLeast(sum, errNotAll)

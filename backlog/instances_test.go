@@ -129,7 +129,19 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				require.InDelta(t, 1.0/14, valueOf(t, r.ServiceTime), 1e-9)
 			},
 		},
-		"knows the rate of all that consume while others start": {
+		"knows the least of every sum if more consume than it has read": {
+			looks: []look{
+				{at: 0, instances: []InstanceSample{java.counts(0, 0, 0, 0, 0)}},
+				{at: 10, instances: []InstanceSample{java.counts(51, 50, 0, 50, 5*time.Second)}},
+			},
+			consumers: Known(2),
+			check: func(t *testing.T, r InstancesReading) {
+				require.InDelta(t, 5, leastOf(t, r.ProcessRate), 1e-9)
+				require.InDelta(t, 1, leastOf(t, r.InFlight), 0)
+				require.InDelta(t, 0.5, valueOf(t, r.Busy), 1e-9)
+			},
+		},
+		"knows the rate of all that consume while more start": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(0, 0, 0, 0, 0)}, silent: 2},
 				{at: 10, instances: []InstanceSample{
@@ -336,14 +348,16 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var h instancesHistory
+			store, err := NewStore(10*time.Second, cmp.Or(test.staleAfter, time.Minute), Bounds{})
+			require.NoError(t, err)
+			resize := Object{Namespace: "shop", Name: "resize"}
+			store.Track("me", Subscription{Name: "s", Topics: []string{"orders"}, Workload: resize})
 			var at time.Time
 			for _, l := range test.looks {
 				at = midday().Add(time.Duration(l.at) * time.Second)
-				h.add(InstancesSample{At: at, Instances: l.instances, Silent: l.silent}, 10*time.Second,
-					cmp.Or(test.staleAfter, time.Minute))
+				store.RecordInstances(resize, InstancesSample{At: at, Instances: l.instances, Silent: l.silent}, nil)
 			}
-			r := h.read(test.consumers)
+			r := store.readInstances(resize, test.consumers, at)
 			require.Equal(t, at, r.At)
 			test.check(t, r)
 		})

@@ -196,7 +196,7 @@ type PartitionReading struct {
 }
 
 // InstancesReading has the rates of a function's instances, over all that answered twice: sums are lower bounds while
-// others may consume. Every measurement is ErrNotRequested if the Subscription names no workload.
+// more may consume. Every measurement is ErrNotRequested if the Subscription names no workload.
 type InstancesReading struct {
 	// At is when they were read, and Window the longest time that rates were measured over: an instance with long calls is
 	// measured over several calls.
