@@ -143,7 +143,7 @@ func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (
 	}
 	body := &backlog.Body{ReadCloser: response.Body}
 	sample, err = decode(http.MaxBytesReader(nil, body, s.maxBytes), address.ID)
-	sample.At = time.Now() // others may have been waited for
+	sample.At = time.Now() // the answer to all may wait for slower ones
 	var long *http.MaxBytesError
 	switch {
 	case err == nil:

@@ -73,7 +73,11 @@ func TestFetchScrapesEveryInstance(t *testing.T) {
 		requested.Store(r)
 		says(functionText())(w, r)
 	})
-	s := scraper(first, serve(t, "pod-1", says(functionText())))
+	answered := make(chan time.Time, 1)
+	s := scraper(first, serve(t, "pod-1", func(w http.ResponseWriter, r *http.Request) {
+		answered <- time.Now()
+		says(functionText())(w, r)
+	}))
 	before := time.Now()
 	got, err := s.FetchInstances(t.Context(), workload())
 	require.NoError(t, err)
@@ -83,6 +87,7 @@ func TestFetchScrapesEveryInstance(t *testing.T) {
 	require.Equal(t, "pod-0", got.Instances[0].ID)
 	require.Equal(t, "pod-1", got.Instances[1].ID)
 	require.Equal(t, int64(5), got.Instances[1].Received)
+	require.False(t, got.Instances[1].At.Before(<-answered), "rates are measured between the answers of one instance")
 
 	r := requested.Load()
 	require.Equal(t, http.MethodGet, r.Method)
