@@ -324,3 +324,27 @@ func TestAToolThatResetsToZeroIsNotFought(t *testing.T) {
 		})
 	}
 }
+
+func TestAnApplyOfZeroIsUndoneAtOnceWithEveryActuator(t *testing.T) {
+	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorKEDA} {
+		for name, pulsar := range map[string]func(*testEnv){
+			"without a backlog":            func(env *testEnv) { env.answer(0, 10_000) },
+			"while Pulsar does not answer": func(env *testEnv) { env.after(2 * time.Minute) },
+		} {
+			t.Run(string(actuator)+" "+name, func(t *testing.T) {
+				env := newKEDAEnv(t, idleFunction(), idlePolicy(actuator))
+				env.firstDecision(0)
+				env.kedaRuns()
+				env.goOn(500)
+				env.after(time.Second)
+				env.reconcile() // the watch shows the write
+				env.written, env.managed.entries = nil, applied("argocd-controller", "replicas")
+				env.scaleManually(0)
+				env.after(time.Second)
+				pulsar(env)
+				env.reconcile()
+				require.Equal(t, []int64{1}, env.written)
+			})
+		}
+	}
+}
