@@ -104,7 +104,7 @@ func (t *topicState) accept(sample TopicSample) (answer []*PartitionSample, load
 	t.accepted = t.accepted.after(since, sample.At)
 	answer, loaded = since.answer, since.loaded
 	if since.shrunk {
-		t.reset() // a topic recreated under the name
+		t.reset() // the first answer lacked partitions, or the topic was recreated
 		loaded, _ = t.reloaded(answer)
 	}
 	for i := range loaded {

@@ -135,7 +135,7 @@ func (p pair) rate(messages int64, before Measurement, window time.Duration) Mea
 }
 
 // place returns the partitions of an answer by position: the known ones, possibly with more after them. A partition
-// that an incomplete answer lacks is nil. Positions are others if a complete answer lacks a known partition, or if one
+// that an incomplete answer lacks is nil. The positions change if a complete answer lacks a known partition, or if one
 // is between the known ones: it was missing at the first answer.
 func (p *topicPartitions) place(sample TopicSample) (answer []*PartitionSample, lacks, between bool) {
 	there := byIndex(sample.Partitions)

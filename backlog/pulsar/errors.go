@@ -33,6 +33,7 @@ const allowedHostsFix = AllowedHostsFlag + " of Deployment adapter (and of Deplo
 // observed on 4.0.8 and 4.2.4, so the status alone is not enough.
 //
 //	no connection, no answer, TLS failure   ErrUnreachable      transportFault
+//	no turn within the time limit           ErrUnavailable      noTurnFault; nothing was sent
 //	the broker ends TLS for our certificate ErrUnauthenticated  certificateRefused
 //	no credentials to send                  noCredentials: the reason of the cause, else ErrUnauthenticated, but
 //	                                        ErrUnavailable if they were not available in time; nothing was sent

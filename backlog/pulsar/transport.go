@@ -34,8 +34,8 @@ func newTransport(tlsConfig *tls.Config, config Config) *http.Transport {
 	}
 }
 
-// hosts has a breaker and a limit for each scheme, host and port: plain HTTP to a TLS port fails, which is independent of
-// TLS there. The limit bounds the concurrent requests, and their rate. Owners take turns before, see doc.go.
+// hosts has a breaker and a limit for each scheme, host and port: plain HTTP to a TLS port fails, which is independent
+// of TLS there. The limit bounds the concurrent requests, and their rate. Owners take turns before, see doc.go.
 type hosts struct {
 	conns, perSecond int
 	// waits observes how long requests waited; nil for none.

@@ -36,9 +36,9 @@ func TestThePublishedSchemaIsTheTables(t *testing.T) {
 
 type object map[string]any
 
-// schemaOfTriggers returns the JSON Schema (2020-12) of a trigger's metadata, for editors and for checks before a ScaledObject is
-// applied. Whatever Decode accepts matches it. It also accepts some metadata that Decode rejects and no pattern can
-// express: the bounds of messagesPerSecondPerReplica, more than 100 topics, and "." and ".." as names.
+// schemaOfTriggers returns the JSON Schema (2020-12) of a trigger's metadata, for editors and for checks before a
+// ScaledObject is applied. Whatever Decode accepts matches it. It also accepts some metadata that Decode rejects and no
+// pattern can express: the bounds of messagesPerSecondPerReplica, more than 100 topics, and "." and ".." as names.
 func schemaOfTriggers() ([]byte, error) {
 	var branches []any
 	for _, f := range forms() {

@@ -28,8 +28,8 @@ type Source interface {
 	Invalidate(access string)
 }
 
-// administering is what a Source may also be. Administered reports whether the program's administrator configured the named
-// credentials, rather than an object of a user, and for which URLs, as backlog.ParseAdminURL returns them. Such
+// administering is what a Source may also be. Administered reports whether the program's administrator configured the
+// named credentials, rather than an object of a user, and for which URLs, as backlog.ParseAdminURL returns them. Such
 // credentials may be in files of the program, may call any issuer, and may be sent to these URLs whether or not the
 // allowed hosts include them.
 type administering interface {
