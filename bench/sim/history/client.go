@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -55,7 +54,7 @@ func (s Server) connect() (v1.API, error) {
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	client, err := api.NewClient(api.Config{Address: s.URL, Client: &http.Client{
-		Transport: limited{credentials{s, transport}}, Timeout: requestTimeout,
+		Transport: guarded{s, transport}, Timeout: requestTimeout,
 		CheckRedirect: func(request *http.Request, before []*http.Request) error {
 			if len(before) >= maxRedirects || request.URL.Host != address.Host || request.URL.Scheme != address.Scheme {
 				return fmt.Errorf("redirected to %s: name that as the URL of Prometheus if you trust it", request.URL.Host)
@@ -69,51 +68,24 @@ func (s Server) connect() (v1.API, error) {
 	return v1.NewAPI(client), nil
 }
 
-// credentials adds them to each request.
-type credentials struct {
+// guarded adds the credentials to each request, and fails responses that are too large.
+type guarded struct {
 	server Server
 	next   http.RoundTripper
 }
 
-// RoundTrip sends a copy of the request with the credentials.
-func (c credentials) RoundTrip(request *http.Request) (*http.Response, error) {
+// RoundTrip sends a copy of the request.
+func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	switch {
-	case c.server.Token != "":
-		request.Header.Set("Authorization", "Bearer "+c.server.Token)
-	case c.server.Username != "":
-		request.SetBasicAuth(c.server.Username, c.server.Password)
+	case g.server.Token != "":
+		request.Header.Set("Authorization", "Bearer "+g.server.Token)
+	case g.server.Username != "":
+		request.SetBasicAuth(g.server.Username, g.server.Password)
 	}
-	return c.next.RoundTrip(request)
-}
-
-// limited fails responses that are too large.
-type limited struct{ next http.RoundTripper }
-
-// RoundTrip limits the body.
-func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := l.next.RoundTrip(request)
-	if err != nil {
-		return nil, err
+	response, err := g.next.RoundTrip(request)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
 	}
-	response.Body = &body{ReadCloser: response.Body, left: maxAnswer}
-	return response, nil
-}
-
-type body struct {
-	io.ReadCloser
-
-	left int64
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, fmt.Errorf("the response is larger than %d MiB: use a shorter time or a larger step", maxAnswer>>20)
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	return n, err
+	return response, err
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"time"
 
@@ -106,11 +107,15 @@ func isTransient(err error) bool {
 		slices.Contains([]v1.ErrorType{v1.ErrServer, v1.ErrTimeout, v1.ErrBadResponse}, answered.Type)
 }
 
-// explain adds the fix to an error from the server.
+// explain adds the fix to an error.
 func explain(err error) error {
 	var answered *v1.Error
 	if errors.As(err, &answered) && answered.Type == v1.ErrClient {
 		return fmt.Errorf("%w: check the URL and the credentials of Prometheus", err)
+	}
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return fmt.Errorf("the response is larger than %d MiB: use a shorter time or a larger step", large.Limit>>20)
 	}
 	return err
 }
