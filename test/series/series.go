@@ -5,6 +5,7 @@ package series
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -81,12 +82,7 @@ func (r *Recorder) table(t testing.TB, policies []metrics.Series) string {
 		rows[s.Name] = description{s.Name, s.Help, kind, s.Unit, string(s.Level), s.Absent, labels}.row()
 	}
 	text := "| series | type | labels | unit | level | meaning | no sample |\n|---|---|---|---|---|---|---|\n"
-	names := make([]string, 0, len(rows))
-	for name := range rows {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		text += rows[name]
 	}
 	return text

@@ -6,6 +6,7 @@ package compare
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -152,10 +153,4 @@ func (c Config) messages() float64 {
 }
 
 // peak is the highest rate of the load.
-func (c Config) peak() float64 {
-	highest := 0.0
-	for _, rate := range c.Load.Rates() {
-		highest = max(highest, rate)
-	}
-	return highest
-}
+func (c Config) peak() float64 { return slices.Max(c.Load.Rates()) }

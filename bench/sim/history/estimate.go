@@ -5,6 +5,7 @@ package history
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -72,10 +73,10 @@ func (s signals) isBusy(at int64, processed, ready float64) bool {
 }
 
 func (s signals) learnedCapacity() compare.Estimate {
-	low, middle, high := spread(values(s.learned))
+	low, middle, high := spread(slices.Collect(maps.Values(s.learned)))
 	uncertainty := leastUncertainty
 	if len(s.uncertainty) > 0 {
-		_, deviation, _ := spread(values(s.uncertainty))
+		_, deviation, _ := spread(slices.Collect(maps.Values(s.uncertainty)))
 		uncertainty = min(0.9, max(uncertainty, deviations*deviation))
 	}
 	return compare.Estimate{
@@ -138,14 +139,6 @@ func (s signals) late(capacity float64, objective time.Duration) (share float64,
 		return 0, false
 	}
 	return float64(late) / float64(all), true
-}
-
-func values(s samples) []float64 {
-	all := make([]float64, 0, len(s))
-	for _, value := range s {
-		all = append(all, value)
-	}
-	return all
 }
 
 // spread is the 10th, 50th and 90th percentile.

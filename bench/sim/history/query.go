@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -121,11 +122,4 @@ func explain(err error) error {
 }
 
 // times of the samples, ascending.
-func (s samples) times() []int64 {
-	all := make([]int64, 0, len(s))
-	for at := range s {
-		all = append(all, at)
-	}
-	slices.Sort(all)
-	return all
-}
+func (s samples) times() []int64 { return slices.Sorted(maps.Keys(s)) }
