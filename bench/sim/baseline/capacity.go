@@ -113,7 +113,7 @@ func (c *capacity) Replicas(system *model.System) int {
 		c.scrape(system)
 		c.decide(system)
 	}
-	if every(hpaSync, system) || system.Replicas() == 0 { // at 0 the HPA is off
+	if Every(hpaSync, system) || system.Replicas() == 0 { // at 0 the HPA is off
 		return c.desired
 	}
 	return system.Replicas()

@@ -13,8 +13,8 @@ type Controller interface {
 // New creates a controller for a scenario, in which the model's defaults are set.
 type New func(model.Scenario) Controller
 
-// every reports whether a period begins in this second.
-func every(seconds int, system *model.System) bool { return system.Second()%seconds == 0 }
+// Every reports whether a period begins in this second.
+func Every(seconds int, system *model.System) bool { return system.Second()%seconds == 0 }
 
 // moment is a number of replicas at a second.
 type moment struct {

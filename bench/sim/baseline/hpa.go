@@ -35,10 +35,8 @@ type hpa struct {
 	// behavior is set if the HPA has one, with defaults. Then changes count over the period of their policy. Without one
 	// the largest recommendation of the window applies to scale-up too: one beyond the limit takes effect later.
 	behavior bool
-	// downWindow in seconds.
-	downWindow float64
-	said       []moment // recommendations before all limits
-	changed    []moment // replicas added, or removed
+	window   Window   // recommendations before all limits
+	changed  []moment // replicas added, or removed
 }
 
 // replicas returns the replicas for a metric with a fractional recommendation.
@@ -53,17 +51,17 @@ func (h *hpa) sync(now float64, current int, wanted float64, lowest, highest int
 	if current == 0 {
 		return 0 // an HPA is off at zero
 	}
-	if h.said == nil {
-		h.said = []moment{{now, current}}
+	if h.window.said == nil {
+		h.window.said = []moment{{now, current}}
 	}
 	want := current
 	if ratio := wanted / float64(current); ratio < 1-hpaTolerance || ratio > 1+hpaTolerance {
 		want = int(math.Ceil(min(hpaMost, wanted) - 1e-9))
 	}
 	if !h.behavior {
-		return min(max(h.largest(now, want), lowest), highest, max(hpaFactor*current, hpaLeast))
+		return min(max(h.window.largest(now, want), lowest), highest, max(hpaFactor*current, hpaLeast))
 	}
-	held := min(max(current, want), h.largest(now, want))
+	held := h.window.Held(now, current, want)
 	set := min(max(held, lowest), highest)
 	if held > current {
 		set = min(held, highest, max(current, h.limit(now, current)))
@@ -74,17 +72,6 @@ func (h *hpa) sync(now float64, current int, wanted float64, lowest, highest int
 	return set
 }
 
-// largest adds want to the window, and returns the largest recommendation in it.
-func (h *hpa) largest(now float64, want int) int {
-	h.said = slices.DeleteFunc(h.said, func(m moment) bool { return m.second < now-h.downWindow })
-	largest := want
-	for _, m := range h.said {
-		largest = max(largest, m.replicas)
-	}
-	h.said = append(h.said, moment{now, want})
-	return largest
-}
-
 // limit is the number of replicas that the policies allow, based on those at the beginning of their period.
 func (h *hpa) limit(now float64, current int) int {
 	h.changed = slices.DeleteFunc(h.changed, func(m moment) bool { return m.second <= now-hpaPeriod })
@@ -93,4 +80,26 @@ func (h *hpa) limit(now float64, current int) int {
 		before -= m.replicas
 	}
 	return max(before+hpaPods, int(math.Ceil(float64(before)*(1+hpaPercent/100.0))))
+}
+
+// Window is a stabilization window.
+type Window struct {
+	Seconds float64
+	said    []moment // the recommendations
+}
+
+// Held is the window for scale-down: the largest recommendation in it, up to the running replicas, or want if more.
+func (w *Window) Held(now float64, current, want int) int {
+	return min(max(current, want), w.largest(now, want))
+}
+
+// largest adds want to the window, and returns the largest recommendation in it.
+func (w *Window) largest(now float64, want int) int {
+	w.said = slices.DeleteFunc(w.said, func(m moment) bool { return m.second < now-w.Seconds })
+	largest := want
+	for _, m := range w.said {
+		largest = max(largest, m.replicas)
+	}
+	w.said = append(w.said, moment{now, want})
+	return largest
 }

@@ -32,7 +32,7 @@ func TestTheHPAModelFollowsItsDocumentation(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			with, without := hpa{downWindow: 300, behavior: true}, hpa{downWindow: 300}
+			with, without := hpa{window: Window{Seconds: 300}, behavior: true}, hpa{window: Window{Seconds: 300}}
 			require.Equal(t, tt.behavior, with.sync(0, tt.current, tt.wanted, 1, 100), "with a behavior")
 			require.Equal(t, tt.without, without.sync(0, tt.current, tt.wanted, 1, 100), "without")
 		})
@@ -40,7 +40,7 @@ func TestTheHPAModelFollowsItsDocumentation(t *testing.T) {
 }
 
 func TestTheHPAModelHoldsTheLargestOfItsWindow(t *testing.T) {
-	h := hpa{downWindow: 300, behavior: true}
+	h := hpa{window: Window{Seconds: 300}, behavior: true}
 	require.Equal(t, 10, h.sync(0, 10, 10, 1, 100))
 	require.Equal(t, 10, h.sync(299, 10, 2, 1, 100), "ten were needed 299 s ago")
 	require.Equal(t, 2, h.sync(301, 10, 2, 1, 100))
@@ -54,7 +54,7 @@ func TestTheHPAModelCountsItsPoliciesOverTheirPeriod(t *testing.T) {
 }
 
 func TestWithoutABehaviorAnOldRecommendationStillComes(t *testing.T) {
-	h := hpa{downWindow: 300}
+	h := hpa{window: Window{Seconds: 300}}
 	require.Equal(t, 4, h.sync(0, 1, 50, 1, 100))
 	require.Equal(t, 8, h.sync(15, 4, 4, 1, 100), "fifty were wanted 15 s ago")
 	require.Equal(t, 50, h.sync(290, 32, 4, 1, 100))
@@ -85,7 +85,7 @@ func TestTheHPAModelMatchesTheRealController(t *testing.T) {
 	for _, run := range recorded.Runs {
 		t.Run(run.Name, func(t *testing.T) {
 			require.Greater(t, len(run.Syncs), 60)
-			h := hpa{behavior: run.Behavior, downWindow: run.DownWindowSeconds}
+			h := hpa{behavior: run.Behavior, window: Window{Seconds: run.DownWindowSeconds}}
 			ups, downs, held := 0, 0, 0
 			for i, look := range run.Syncs[:len(run.Syncs)-1] {
 				after := run.Syncs[i+1].Before

@@ -42,7 +42,7 @@ func tunedThreshold(s model.Scenario) float64 { return TunedThreshold(s.Capacity
 // DefaultKEDA is a ScaledObject with only its trigger: its HPA has no behavior.
 func DefaultKEDA(model.Scenario) Controller {
 	return &keda{
-		hpa: hpa{downWindow: hpaDownWindow}, threshold: kedaThreshold,
+		hpa: hpa{window: Window{Seconds: hpaDownWindow}}, threshold: kedaThreshold,
 		// A trigger has one topic, and the HPA follows the largest recommendation. A formula in scalingModifiers that adds
 		// them up is left to experts.
 		entries: func(seen model.Rough) float64 { return seen.Busiest },
@@ -57,7 +57,7 @@ func TunedKEDA(s model.Scenario) Controller { return KEDA(tunedThreshold(s), 0)(
 func KEDA(threshold float64, cooldown time.Duration) New {
 	return func(model.Scenario) Controller {
 		return &keda{
-			hpa: hpa{downWindow: hpaDownWindow, behavior: true}, threshold: threshold, cooldown: int(cooldown.Seconds()),
+			hpa: hpa{window: Window{Seconds: hpaDownWindow}, behavior: true}, threshold: threshold, cooldown: int(cooldown.Seconds()),
 		}
 	}
 }
@@ -72,14 +72,14 @@ func FreshExpert(s model.Scenario) Controller { return expert(s, 15) }
 func expert(s model.Scenario, seconds int) Controller {
 	rate := gauge{seconds: seconds}
 	return &keda{
-		hpa: hpa{downWindow: hpaDownWindow, behavior: true}, threshold: tunedThreshold(s),
+		hpa: hpa{window: Window{Seconds: hpaDownWindow}, behavior: true}, threshold: tunedThreshold(s),
 		more: func(system *model.System) float64 { return rate.read(system) / (0.8 * s.Capacity(0)) },
 	}
 }
 
 func (k *keda) Replicas(system *model.System) int {
 	s, current := system.Scenario(), system.Replicas()
-	if !every(hpaSync, system) { // kedaPolling and all gauges are multiples of it
+	if !Every(hpaSync, system) { // kedaPolling and all gauges are multiples of it
 		return current
 	}
 	seen, err := system.Rough()
@@ -93,7 +93,7 @@ func (k *keda) Replicas(system *model.System) int {
 	if k.more != nil {
 		more = k.more(system)
 	}
-	if s.Min == 0 && every(kedaPolling, system) {
+	if s.Min == 0 && Every(kedaPolling, system) {
 		if seen.Entries > 0 {
 			k.lastActive = system.Second()
 		}
@@ -118,7 +118,7 @@ type gauge struct {
 }
 
 func (g *gauge) read(system *model.System) float64 {
-	if !every(g.seconds, system) {
+	if !Every(g.seconds, system) {
 		return g.rate
 	}
 	seen, err := system.Rough()
@@ -136,13 +136,13 @@ func (g *gauge) read(system *model.System) float64 {
 type cpu struct{ hpa hpa }
 
 // CPU is an HPA with that metric.
-func CPU(model.Scenario) Controller { return &cpu{hpa: hpa{downWindow: hpaDownWindow}} }
+func CPU(model.Scenario) Controller { return &cpu{hpa: hpa{window: Window{Seconds: hpaDownWindow}}} }
 
 func (c *cpu) Replicas(system *model.System) int {
 	if system.Replicas() == 0 {
 		return 1 // idle replicas use no CPU, so it could not scale up from zero
 	}
-	if !every(hpaSync, system) {
+	if !Every(hpaSync, system) {
 		return system.Replicas()
 	}
 	return c.hpa.replicas(system, system.CPU()/0.8)

@@ -21,13 +21,13 @@ type flink struct {
 	rates    rates
 	seen     []observed
 	quiet    int
-	recent   recommendations
+	recent   baseline.Window
 }
 
 // flinkSettings are job.autoscaler options: times in seconds, utilisations as shares.
 type flinkSettings struct {
-	window, stable, down    int
-	catchUp, restart        float64
+	window, stable          int
+	down, catchUp, restart  float64
 	target, lowest, highest float64
 }
 
@@ -45,7 +45,9 @@ func tunedFlink() flinkSettings {
 }
 
 func newFlink(settings flinkSettings) baseline.New {
-	return func(model.Scenario) baseline.Controller { return &flink{settings: settings} }
+	return func(model.Scenario) baseline.Controller {
+		return &flink{settings: settings, recent: baseline.Window{Seconds: settings.down}}
+	}
 }
 
 const (
@@ -62,7 +64,7 @@ func (f *flink) Replicas(system *model.System) int {
 	if current == 0 {
 		return 1 // it never scales to zero
 	}
-	if !every(flinkInterval, system) || system.Second() < f.quiet {
+	if !baseline.Every(flinkInterval, system) || system.Second() < f.quiet {
 		return current
 	}
 	one, ok := f.rates.look(system)
@@ -79,7 +81,7 @@ func (f *flink) Replicas(system *model.System) int {
 	if !ok {
 		return current
 	}
-	want = f.recent.atLeast(system, want, f.settings.down)
+	want = f.recent.Held(float64(system.Second()), current, want)
 	if want != current {
 		f.quiet, f.seen = system.Second()+f.settings.stable, nil
 	}

@@ -16,10 +16,12 @@ import (
 // it makes changes that restart all replicas, and drains late messages as fast as others.
 type oracle struct {
 	scenario model.Scenario
-	recent   recommendations
+	recent   baseline.Window
 }
 
-func newOracle(s model.Scenario) baseline.Controller { return &oracle{scenario: s} }
+func newOracle(s model.Scenario) baseline.Controller {
+	return &oracle{scenario: s, recent: baseline.Window{Seconds: oracleHold}}
+}
 
 const (
 	oracleLook    = 40
@@ -30,7 +32,7 @@ const (
 )
 
 func (o *oracle) Replicas(system *model.System) int {
-	if !every(oracleSeconds, system) {
+	if !baseline.Every(oracleSeconds, system) {
 		return system.Replicas()
 	}
 	s := o.scenario
@@ -53,7 +55,7 @@ func (o *oracle) Replicas(system *model.System) int {
 		need = math.Min(need, float64(s.Partitions))
 	}
 	replicas := bound(math.Ceil(need-1e-9)+float64(system.Crashing()), s)
-	return o.recent.atLeast(system, replicas, oracleHold)
+	return o.recent.Held(second, system.Replicas(), replicas)
 }
 
 // mean rate around a second.

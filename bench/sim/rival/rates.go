@@ -58,7 +58,7 @@ func (d *ds2) Replicas(system *model.System) int {
 	if current == 0 {
 		return 1 // it never scales to zero
 	}
-	if !every(interval, system) {
+	if !baseline.Every(interval, system) {
 		return current
 	}
 	seen, ok := d.rates.look(system)
@@ -79,15 +79,17 @@ func (d *ds2) Replicas(system *model.System) int {
 type simple struct {
 	rates              rates
 	arrivals, capacity float64
-	recent             recommendations
+	recent             baseline.Window
 }
 
-func newSimple(model.Scenario) baseline.Controller { return &simple{} }
+func newSimple(model.Scenario) baseline.Controller {
+	return &simple{recent: baseline.Window{Seconds: 120}}
+}
 
 func (s *simple) Replicas(system *model.System) int {
-	const interval, window, use, drain = 15, 120, 0.7, 2
+	const interval, use, drain = 15, 0.7, 2
 	current := system.Replicas()
-	if !every(interval, system) {
+	if !baseline.Every(interval, system) {
 		return current
 	}
 	waiting, err := ready(system)
@@ -109,7 +111,7 @@ func (s *simple) Replicas(system *model.System) int {
 	drained := s.arrivals + ready/(drain*system.Scenario().Objective.Seconds())
 	need := math.Max(s.arrivals/(use*s.capacity), drained/s.capacity)
 	want := bound(math.Ceil(need-1e-9), system.Scenario())
-	return s.recent.atLeast(system, want, window)
+	return s.recent.Held(float64(system.Second()), current, want)
 }
 
 func (s *simple) learn(seen observed) {

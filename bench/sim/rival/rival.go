@@ -34,36 +34,10 @@ func All() []Named {
 	}
 }
 
-// every reports whether a period begins in this second.
-func every(seconds int, system *model.System) bool { return system.Second()%seconds == 0 }
-
 // bound applies the bounds of the scenario.
 func bound(replicas float64, s model.Scenario) int {
 	if math.IsNaN(replicas) {
 		return s.Min
 	}
 	return int(min(float64(s.Max), max(float64(s.Min), replicas)))
-}
-
-// moment is a number of replicas at a second.
-type moment struct {
-	second   float64
-	replicas int
-}
-
-// recommendations of the past, the oldest first.
-type recommendations []moment
-
-// atLeast is a stabilization window for scale-down: it returns the largest of want and the recommendations of the last
-// seconds, up to the running replicas.
-func (r *recommendations) atLeast(system *model.System, want, seconds int) int {
-	now := float64(system.Second())
-	*r = append(*r, moment{now, want})
-	for (*r)[0].second < now-float64(seconds) {
-		*r = (*r)[1:]
-	}
-	for _, m := range *r {
-		want = max(want, min(system.Replicas(), m.replicas))
-	}
-	return want
 }
