@@ -4,27 +4,15 @@
 package cluster
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"k8s.io/client-go/util/keyutil"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
-
-// encodeKey uses SEC 1, because client-go's keyutil reads no elliptic public key from PKCS #8.
-func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a private key: %w", err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
-}
 
 // writePair puts the pair into dir as name.crt and name.key.
 func writePair(pair identity.Pair, dir, name string) (certFile, keyFile string, err error) {
@@ -52,12 +40,9 @@ func newIdentities() (ids identities, err error) {
 	if ids.frontProxyCA, err = identity.NewAuthority("kubernetes-front-proxy-ca"); err != nil {
 		return ids, err
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
+	// SEC 1: the servers read no elliptic public key from PKCS #8.
+	if ids.serviceAccountKey, err = keyutil.MakeEllipticPrivateKeyPEM(); err != nil {
 		return ids, fmt.Errorf("making the key of the service accounts: %w", err)
-	}
-	if ids.serviceAccountKey, err = encodeKey(key); err != nil {
-		return ids, err
 	}
 	issue := func(to *identity.Pair, from func() (identity.Pair, error)) {
 		if err == nil {
