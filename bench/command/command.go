@@ -56,6 +56,9 @@ func Parse(flags *flag.FlagSet, args []string) error {
 
 // Pause waits for a time, and fails if ctx ends first.
 func Pause(ctx context.Context, length time.Duration) error {
+	if length <= 0 { // a select of both would choose by chance
+		return ctx.Err()
+	}
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {

@@ -50,5 +50,6 @@ func TestPauseEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, Pause(ctx, time.Minute), context.DeadlineExceeded)
+		require.ErrorIs(t, Pause(ctx, 0), context.DeadlineExceeded, "also when there is nothing to wait for")
 	})
 }

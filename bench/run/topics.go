@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 )
 
 const (
@@ -106,10 +108,8 @@ func adminPath(topic string) string {
 func (a admin) request(ctx context.Context, c call) (answer []byte, err error) {
 	for try := range adminTries {
 		if try > 0 {
-			select {
-			case <-ctx.Done():
-				return nil, context.Cause(ctx)
-			case <-time.After(adminPause << (try - 1)):
+			if err := command.Pause(ctx, adminPause<<(try-1)); err != nil {
+				return nil, err
 			}
 		}
 		var again bool

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/pulsar-client-go/pulsar"
 	"golang.org/x/time/rate"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/load"
 )
 
@@ -85,7 +86,7 @@ func (c *Consumer) run(killed, stopping context.Context) {
 	defer close(c.done)
 	defer c.kill()
 	defer func() { c.server.CloseClientConnections(); c.server.Close() }() // like a process that ends
-	if sleep(stopping, c.in.StartDelay) != nil {
+	if command.Pause(stopping, c.in.StartDelay) != nil {
 		return
 	}
 	messages := make(chan pulsar.ConsumerMessage) // unbuffered: the receiver queue is the only queue
@@ -121,7 +122,7 @@ func (c *Consumer) process(killed context.Context, asked time.Time, n int64, mes
 			due = answered
 		}
 	}
-	if sleep(killed, time.Until(due)) != nil {
+	if command.Pause(killed, time.Until(due)) != nil {
 		return false
 	}
 	done := time.Now()
@@ -176,7 +177,7 @@ func (c *Consumer) subscribe(ctx context.Context, messages chan pulsar.ConsumerM
 			consumer.Close()
 		}
 		c.setErr(fmt.Errorf("subscribing to %q%s: %w", c.in.Topics, c.in.TopicPattern, err))
-		if err := sleep(ctx, resubscribe); err != nil {
+		if err := command.Pause(ctx, resubscribe); err != nil {
 			return nil, err
 		}
 	}
@@ -219,20 +220,5 @@ func (c *Consumer) try(ctx context.Context, wanted pulsar.ConsumerOptions) (puls
 			}
 		}()
 		return nil, ctx.Err()
-	}
-}
-
-// sleep returns nil after d, at once if d is not positive, or the error of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

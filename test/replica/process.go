@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
@@ -93,7 +94,7 @@ func (p *Process) connected() (report func(Completion)) {
 func (p *Process) run(ctx context.Context, launch func() (*proc.Process, error)) {
 	defer close(p.done)
 	defer p.cancel()
-	if sleep(ctx, p.in.StartDelay) != nil {
+	if command.Pause(ctx, p.in.StartDelay) != nil {
 		return
 	}
 	process := p.launch(launch)

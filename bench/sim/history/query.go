@@ -15,6 +15,8 @@ import (
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 )
 
 const (
@@ -90,14 +92,10 @@ func (q querier) part(ctx context.Context, expression string, r v1.Range) (model
 		if try == tries || !isTransient(err) || ctx.Err() != nil {
 			return nil, explain(err)
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, context.Cause(ctx)
-		case <-timer.C:
-			wait *= 2
+		if err := command.Pause(ctx, wait); err != nil {
+			return nil, err
 		}
+		wait *= 2
 	}
 }
 
