@@ -35,7 +35,7 @@ type Meter struct {
 
 	config  Metering
 	readers []pulsar.Reader
-	skew    skew
+	skew    time.Duration // guarded by Tally.mu
 }
 
 // NewMeter reads the output without a durable subscription. It does not close the client.
@@ -96,7 +96,7 @@ func (m *Meter) read(ctx context.Context, reader pulsar.Reader) error {
 			continue
 		}
 		if message.ID().BatchIdx() <= 0 { // the messages of a batch have the publish time of its first
-			m.skew.see(s.due, message.PublishTime(), time.Now())
+			m.see(s.due, message.PublishTime(), time.Now())
 		}
 		m.Record(s.sequence, message.PublishTime().Sub(s.due))
 	}
@@ -113,9 +113,26 @@ func follows(id, other pulsar.MessageID) bool {
 	return id.BatchIdx() > other.BatchIdx()
 }
 
+// see detects a wrong clock: results that were published before their message was due, or after they were received.
+func (m *Meter) see(due, published, received time.Time) {
+	ahead, behind := published.Sub(received), due.Sub(published)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ahead > max(forgivenSkew, m.skew.Abs()) {
+		m.skew = ahead
+	}
+	if behind > max(forgivenSkew, m.skew.Abs()) {
+		m.skew = -behind
+	}
+}
+
 // Skew is the known minimum difference between the clocks of the Function's host and ours; 0 if no message shows any.
-// It is the error of the latencies.
-func (m *Meter) Skew() time.Duration { return m.skew.least() }
+// It is the error of the latencies, above 0 if the Function's clock is ahead.
+func (m *Meter) Skew() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.skew
+}
 
 // Close closes the readers. It must not be called during Run.
 func (m *Meter) Close() {

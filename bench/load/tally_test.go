@@ -57,10 +57,10 @@ func TestSkewIsSeenAgainstDueAndReceived(t *testing.T) {
 		"a clock behind":            {-time.Second, -time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var s skew
-			s.see(now, now.Add(test.published), now.Add(100*time.Millisecond))
-			s.see(now, now.Add(50*time.Millisecond), now.Add(100*time.Millisecond))
-			require.Equal(t, test.want, s.least())
+			m := Meter{Tally: NewTally(time.Second)}
+			m.see(now, now.Add(test.published), now.Add(100*time.Millisecond))
+			m.see(now, now.Add(50*time.Millisecond), now.Add(100*time.Millisecond))
+			require.Equal(t, test.want, m.Skew())
 		})
 	}
 }
