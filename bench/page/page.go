@@ -56,25 +56,26 @@ func NewTable(caption string, cells [][]string, texts ...int) Table {
 
 // Chart is curves over one time axis. Charts of the same start share cursor and zoom.
 type Chart struct {
-	Title, Unit string
+	Title string `json:"title"`
+	Unit  string `json:"unit"`
 	// Start is the time at 0 seconds, shown in UTC. If zero, the axis has the time since the start.
-	Start time.Time
+	Start time.Time `json:"-"`
 	// Objective is the end of a band from 0, in which values should be; nil for none.
-	Objective *float64
+	Objective *float64 `json:"objective"`
 	// Panels has a small chart for each series, with the first one in each; all have the same scale.
-	Panels bool
+	Panels bool `json:"panels"`
 	// Series begin with the one in colour. The others are grey.
-	Series []Series
+	Series []Series `json:"series"`
 }
 
 // Series is a curve of points in the order of time. Of very many points, the curve has the extremes of each run.
 type Series struct {
-	Name    string
-	Seconds []float64
+	Name    string    `json:"name"`
+	Seconds []float64 `json:"seconds"`
 	// Values has one for each of Seconds. Nil is unknown, a gap in the curve.
-	Values []*float64
+	Values []*float64 `json:"values"`
 	// Step keeps a value until the next one, for counts; otherwise lines join values.
-	Step bool
+	Step bool `json:"step"`
 }
 
 // Known are values without a gap.

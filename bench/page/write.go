@@ -114,39 +114,27 @@ func checksum(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// curve is a Series for page.js.
-type curve struct {
-	Name    string     `json:"name"`
-	Seconds []float64  `json:"seconds"`
-	Values  []*float64 `json:"values"`
-	Step    bool       `json:"step"`
-}
-
 // curves is a Chart for page.js. Start is in seconds of Unix time; null is a chart of the time since the start.
 type curves struct {
-	Title     string   `json:"title"`
-	Unit      string   `json:"unit"`
-	Start     *float64 `json:"start"`
-	Objective *float64 `json:"objective"`
-	Panels    bool     `json:"panels"`
-	Series    []curve  `json:"series"`
+	Chart
+
+	Start *float64 `json:"start"`
 }
 
 // encode escapes <, > and &, so that no text ends the script element that holds the JSON.
 func encode(charts []Chart) ([]byte, error) {
 	all := make([]curves, 0, len(charts))
 	for _, chart := range charts {
-		one := curves{
-			Title: chart.Title, Unit: chart.Unit, Objective: chart.Objective, Panels: chart.Panels, Series: []curve{},
-		}
+		one := curves{Chart: chart}
+		one.Series = make([]Series, len(chart.Series))
 		if !chart.Start.IsZero() {
 			start := float64(chart.Start.UnixMilli()) / 1000
 			one.Start = &start
 		}
-		for _, s := range chart.Series {
+		for i, s := range chart.Series {
 			s = s.thin()
 			s.Seconds, s.Values = append([]float64{}, s.Seconds...), append([]*float64{}, s.Values...) // [], not null
-			one.Series = append(one.Series, curve(s))
+			one.Series[i] = s
 		}
 		all = append(all, one)
 	}
