@@ -4,17 +4,14 @@
 package trace
 
 import (
-	"encoding/csv"
 	"io"
-	"slices"
-	"strconv"
 	"time"
 )
 
 // ReadWithGaps decodes a load in which rows may be any time apart, and may have no value: they are left out. Besides
 // the columns of Read it knows two of any name. counted reports that rates are messages until the next row, to Spread.
 func ReadWithGaps(from io.Reader, longest time.Duration) (l Load, counted bool, err error) {
-	d := decoder{gap: longest.Seconds(), longest: longest.Seconds(), header: lenientHeader, lenient: true}
+	d := decoder{gap: longest.Seconds(), longest: longest.Seconds(), lenient: true}
 	err = d.read(from)
 	return d.load, d.counted, err
 }
@@ -26,22 +23,6 @@ func (l Load) Part(from, to int) Load {
 		part.at = append(part.at, at-l.at[from])
 	}
 	return part
-}
-
-// lenientHeader knows two columns of any name too.
-func lenientHeader(rows *csv.Reader) (columns, error) {
-	names, err := headerNames(rows)
-	if err != nil {
-		return columns{}, err
-	}
-	found, err := columnsOf(names)
-	if err == nil || len(names) != 2 || slices.Contains(names, "rate") {
-		return found, err
-	}
-	if _, notName := strconv.ParseFloat(names[1], 64); notName == nil {
-		return columns{}, err
-	}
-	return columns{time: 0, rate: 1, replicas: -1, counted: true}, nil
 }
 
 // parseTime also takes what psql prints. A time without a zone is in UTC.

@@ -92,7 +92,7 @@ func (l Load) Rate(second float64) float64 {
 
 // Read decodes a load in which no two rows are further apart than gap.
 func Read(from io.Reader, gap time.Duration) (Load, error) {
-	d := decoder{gap: gap.Seconds(), longest: maxLength.Seconds(), header: header}
+	d := decoder{gap: gap.Seconds(), longest: maxLength.Seconds()}
 	if err := d.read(from); err != nil {
 		return Load{}, err
 	}
@@ -146,13 +146,20 @@ type columns struct {
 	counted bool
 }
 
-// header finds the columns.
-func header(rows *csv.Reader) (columns, error) {
+// header finds the columns. A lenient decoder knows two of any name too.
+func (d *decoder) header(rows *csv.Reader) (columns, error) {
 	names, err := headerNames(rows)
 	if err != nil {
 		return columns{}, err
 	}
-	return columnsOf(names)
+	found, err := columnsOf(names)
+	if err == nil || !d.lenient || len(names) != 2 || slices.Contains(names, "rate") {
+		return found, err
+	}
+	if _, notName := strconv.ParseFloat(names[1], 64); notName == nil {
+		return columns{}, err
+	}
+	return columns{time: 0, rate: 1, replicas: -1, counted: true}, nil
 }
 
 func headerNames(rows *csv.Reader) ([]string, error) {
@@ -193,9 +200,7 @@ type decoder struct {
 	load Load
 	// gap is the longest time between two rows, and longest that of all, in seconds.
 	gap, longest float64
-	// header finds the columns.
-	header func(*csv.Reader) (columns, error)
-	// lenient is set if rows may have no value, which are left out.
+	// lenient is set if rows may have no value, which are left out, and two columns any name.
 	lenient bool
 	// counted means that rows have timestamps and messages, which Spread converts to rates.
 	counted bool
