@@ -7,14 +7,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/browser"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cache"
@@ -22,17 +20,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/helm"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	queues, err := queuesFor(os.Args[1:])
-	if err == nil {
-		err = run(ctx, os.Stderr, queues...)
-	}
+func main() { command.Main("prepare", prepare) }
+
+func prepare(ctx context.Context, args []string, _, progress io.Writer) error {
+	queues, err := queuesFor(args)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "prepare:", err)
-		os.Exit(1) //nolint:gocritic // the process ends here
+		return err
 	}
+	return run(ctx, progress, queues...)
 }
 
 // step puts one thing into the cache, unless it is there.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -28,15 +29,9 @@ const (
 		new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(''))))`
 )
 
-func main() {
-	ctx, _ := command.Context() // it ends with the process
-	if err := draw(ctx, os.Args[1:]); err != nil {
-		output.Printf(os.Stderr, "draw: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main("draw", draw) }
 
-func draw(ctx context.Context, args []string) error {
+func draw(ctx context.Context, args []string, _, progress io.Writer) error {
 	if len(args) != 2 { //nolint:mnd // the page and the picture
 		return errors.New("name an HTML page and the PNG file to write")
 	}
@@ -50,7 +45,7 @@ func draw(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("finding the page: %w", err)
 	}
-	path, err := browser.Find(ctx, os.Stderr)
+	path, err := browser.Find(ctx, progress)
 	if err != nil {
 		return err
 	}
