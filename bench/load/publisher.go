@@ -73,7 +73,7 @@ func NewPublisher(client pulsar.Client, config Publishing) (*Publisher, error) {
 
 // Run publishes until the load or ctx ends, which is no error, and then waits up to a minute for the broker.
 // Another Run continues the sequence numbers. Only one Run may be active.
-func (p *Publisher) Run(ctx context.Context, arrivals Arrivals) error {
+func (p *Publisher) Run(ctx context.Context, arrivals *Arrivals) error {
 	begun := time.Now()
 	timer := time.NewTimer(0)
 	defer timer.Stop()

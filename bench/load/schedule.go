@@ -114,20 +114,12 @@ func (s Schedule) Due() iter.Seq[time.Duration] {
 }
 
 // Arrivals begins the load.
-func (s Schedule) Arrivals() Arrivals {
-	return &scheduled{Schedule: s, random: rand.New(rand.NewPCG(s.seed, 0))}
+func (s Schedule) Arrivals() *Arrivals {
+	return &Arrivals{Schedule: s, random: rand.New(rand.NewPCG(s.seed, 0))}
 }
 
 // Arrivals are the messages of a load in order. They are for one goroutine.
-type Arrivals interface {
-	// Next takes the next message if it is due by then, and returns its time.
-	Next(until time.Duration) (due time.Duration, ok bool)
-	// End is when the load ends.
-	End() time.Duration
-}
-
-// scheduled are the arrivals of a schedule.
-type scheduled struct {
+type Arrivals struct {
 	Schedule
 
 	random  *rand.Rand
@@ -137,7 +129,8 @@ type scheduled struct {
 	isKnown bool // place is current
 }
 
-func (s *scheduled) Next(until time.Duration) (due time.Duration, ok bool) {
+// Next takes the next message if it is due by then, and returns its time.
+func (s *Arrivals) Next(until time.Duration) (due time.Duration, ok bool) {
 	if !s.isKnown {
 		s.place, s.isKnown = s.next(), true
 	}
@@ -158,14 +151,14 @@ func (s *scheduled) Next(until time.Duration) (due time.Duration, ok bool) {
 }
 
 // ended reports whether the load has no next message.
-func (s *scheduled) ended() bool {
+func (s *Arrivals) ended() bool {
 	if s.process == Poisson {
 		return s.place > s.total
 	}
 	return float64(s.taken+1) > s.total+whole
 }
 
-func (s *scheduled) next() float64 {
+func (s *Arrivals) next() float64 {
 	switch s.process {
 	case Jittered:
 		return float64(s.taken) + 1 - s.random.Float64()
