@@ -106,7 +106,7 @@ func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function
 	output.Printf(d.out, "\nFunction %s: a %s processes a message in %s, so %.0f messages/s. ",
 		functionName, s.replica, s.serviceTime, 1/s.serviceTime.Seconds())
 	f, err := scene.AddFunction(ctx, stage.FunctionConfig{
-		Name: functionName, Kind: s.kind, ServiceTime: s.serviceTime, Objective: s.objective, Progress: d.out,
+		Name: functionName, Java: s.java, ServiceTime: s.serviceTime, Objective: s.objective, Progress: d.out,
 	})
 	if err != nil {
 		return nil, err

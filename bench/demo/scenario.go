@@ -28,8 +28,8 @@ type scenario struct {
 	calm, busy time.Duration
 	// tail is how long one replica is shown at the end.
 	tail time.Duration
-	// kind of the replicas, their name in texts, and the time to process a message.
-	kind        stage.Kind
+	// java replicas or light ones, their name in texts, and the time to process a message.
+	java        bool
 	replica     string
 	serviceTime time.Duration
 	// objective, maxReplicas and window (in whole seconds) are the policy's. 0 is its default window.
@@ -46,7 +46,7 @@ type scenario struct {
 func full() scenario {
 	return scenario{
 		low: 5, high: 150, calm: 20 * time.Second, busy: 60 * time.Second,
-		tail: 8 * time.Second, kind: stage.Java, replica: "Java instance",
+		tail: 8 * time.Second, java: true, replica: "Java instance",
 		serviceTime: 20 * time.Millisecond, objective: 30 * time.Second, maxReplicas: 8,
 	}
 }
@@ -55,7 +55,7 @@ func full() scenario {
 func short() scenario {
 	return scenario{
 		low: 10, high: 80, calm: 5 * time.Second, busy: 15 * time.Second,
-		tail: time.Second, kind: stage.Light, replica: "consumer",
+		tail: time.Second, replica: "consumer",
 		serviceTime: 20 * time.Millisecond, objective: 30 * time.Second, window: 2 * time.Second, maxReplicas: 4,
 		sync: 5 * time.Second, flags: []string{"--poll-interval=2s", "--rate-window=4s"},
 	}

@@ -25,7 +25,7 @@ const patience = cluster.WaitLimit
 
 // sharedBroker is the one broker of this package's tests.
 var sharedBroker = shared.New("a real broker", func(ctx context.Context) (*broker.Broker, error) {
-	return broker.Start(ctx, broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff})
+	return broker.Start(ctx, broker.Config{Progress: os.Stderr, WithoutWorker: true})
 }, (*broker.Broker).Discard)
 
 func TestMain(m *testing.M) { shared.Main(m, sharedBroker) }

@@ -29,7 +29,7 @@ type topics struct {
 // exists, also after an error.
 func openTopics(ctx context.Context, functions []string, progress io.Writer) (t *topics, err error) {
 	t = &topics{}
-	t.Broker, err = broker.Start(ctx, broker.Config{Worker: broker.WorkerOff, Progress: progress})
+	t.Broker, err = broker.Start(ctx, broker.Config{WithoutWorker: true, Progress: progress})
 	if err != nil {
 		return t, err
 	}

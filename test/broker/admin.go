@@ -192,7 +192,7 @@ func (b *Broker) awaitReady(ctx context.Context, p *proc.Process) error {
 		{"/admin/v2/namespaces/public/default", ""},
 		{"/admin/v2/worker/cluster/leader/ready", "true"},
 	}
-	if b.config.Worker == WorkerOff {
+	if b.config.WithoutWorker {
 		waits = waits[:2]
 	}
 	return cluster.WaitReady(ctx, p, func(ctx context.Context) (bool, string, error) {

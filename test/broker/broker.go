@@ -31,16 +31,6 @@ const (
 //go:embed conf
 var files embed.FS
 
-// Worker selects whether the broker runs a function worker.
-type Worker int
-
-const (
-	// WorkerOn runs the function worker in the broker, with functions as its threads.
-	WorkerOn Worker = iota
-	// WorkerOff runs no worker, which saves about 2 s of a start.
-	WorkerOff
-)
-
 // Config configures a broker; its zero value is a default broker.
 type Config struct {
 	// Version of Pulsar, one of Versions; empty is $PULSAR, else 4.0.8.
@@ -51,8 +41,8 @@ type Config struct {
 	Settings map[string]string
 	// Token authenticates the admin calls of this package, if Settings require it.
 	Token string
-	// Worker is WorkerOn or WorkerOff.
-	Worker Worker
+	// WithoutWorker leaves out the function worker, which saves about 2 s of a start.
+	WithoutWorker bool
 	// Kubernetes is where the worker runs functions as StatefulSets; nil for threads.
 	Kubernetes *Kubernetes
 	// JVMFlags are added to the broker's and override them, e.g. "-Xmx2g".
@@ -65,11 +55,8 @@ func (c Config) validate() error {
 			return fmt.Errorf("broker.Config.Settings[%q] is %q: neither may hold a line break, nor the key a =", key, value)
 		}
 	}
-	switch {
-	case c.Worker != WorkerOn && c.Worker != WorkerOff:
-		return fmt.Errorf("broker.Config.Worker is %d: it must be WorkerOn or WorkerOff", c.Worker)
-	case c.Kubernetes != nil && c.Worker == WorkerOff:
-		return errors.New("broker.Config.Kubernetes is set: it needs Worker to be WorkerOn")
+	if c.Kubernetes != nil && c.WithoutWorker {
+		return errors.New("broker.Config.Kubernetes is set: it needs a worker, but WithoutWorker is set too")
 	}
 	return nil
 }
@@ -89,8 +76,8 @@ type Broker struct {
 	client *http.Client
 }
 
-// Start runs a broker and returns when it is ready: healthy, with the namespace public/default and, with WorkerOn, a
-// worker that has a leader. The broker lives until Stop, Kill or the end of ctx. After an error nothing runs.
+// Start runs a broker and returns when it is ready: healthy, with the namespace public/default and, unless
+// WithoutWorker, a worker that has a leader. The broker lives until Stop, Kill or the end of ctx. After an error nothing runs.
 func Start(ctx context.Context, config Config) (*Broker, error) {
 	if err := config.validate(); err != nil {
 		return nil, err

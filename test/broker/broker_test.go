@@ -171,7 +171,7 @@ func TestBrokerKeepsBacklogAndResetsCountersOverACrash(t *testing.T) {
 
 func TestBrokerRestartsInOrderThenStopsWhilePausedAndLeavesNothing(t *testing.T) {
 	sharedBroker.Need(t)
-	b, err := Start(t.Context(), Config{Worker: WorkerOff})
+	b, err := Start(t.Context(), Config{WithoutWorker: true})
 	require.NoError(t, err)
 	status, _, err := b.Admin(t.Context(), http.MethodGet, "/admin/v2/worker/cluster", nil)
 	require.NoError(t, err)

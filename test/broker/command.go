@@ -108,7 +108,7 @@ func arguments(kit jdk.JDK, dist distribution.Pulsar, dir string, config Config)
 		"--metadata-dir", filepath.Join(dir, "data", "metadata"),
 		"--bookkeeper-dir", filepath.Join(dir, "data", "bookkeeper"),
 	)
-	if config.Worker == WorkerOff {
+	if config.WithoutWorker {
 		return append(args, "--no-functions-worker")
 	}
 	return append(args, "--functions-worker-conf", filepath.Join(dir, "conf", "functions_worker.yml"))

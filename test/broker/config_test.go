@@ -16,9 +16,11 @@ func TestStartRefusesABadConfig(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"names the setting with a line break":         {Config{Settings: map[string]string{"a": "b\nc"}}, `Settings["a"]`},
-		"rejects a key with an equals sign":           {Config{Settings: map[string]string{"a=b": "c"}}, `Settings["a=b"]`},
-		"rejects a worker that is neither on nor off": {Config{Worker: 7}, "Config.Worker is 7"},
+		"names the setting with a line break": {Config{Settings: map[string]string{"a": "b\nc"}}, `Settings["a"]`},
+		"rejects a key with an equals sign":   {Config{Settings: map[string]string{"a=b": "c"}}, `Settings["a=b"]`},
+		"rejects Kubernetes without a worker": {
+			Config{Kubernetes: &Kubernetes{}, WithoutWorker: true}, "Config.Kubernetes is set",
+		},
 		"names the available versions": {
 			Config{Version: "3.0.0"},
 			"$PULSAR must be one of 4.0.8, 4.2.4, 5.0.0-M1",

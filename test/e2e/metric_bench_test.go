@@ -44,7 +44,7 @@ var theShipped = shared.New("a real broker and control plane", func(ctx context.
 func BenchmarkMetric(b *testing.B) {
 	const name = "measured"
 	s := theShipped.Need(b)
-	f := s.TestFunction(b, stage.FunctionConfig{Name: name, Kind: stage.Light, ServiceTime: 10 * time.Millisecond})
+	f := s.TestFunction(b, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
 	require.NoError(b, s.Client.Create(b.Context(), stage.NewPolicy(name, 1, 20, 30*time.Second)))
 	f.Load(b, load.Constant(20)) // a fifth of what a replica processes, so that the machine has little else to do
 	clients := metricClients(b, s)

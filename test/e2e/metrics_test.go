@@ -35,7 +35,7 @@ func TestMetricsOfAFunctionAreServedInBothVersionsToWhoeverAsks(t *testing.T) {
 	const name, metric = "asked", "pulsar_function_backlog_ready_messages"
 	// One replica processes 20/s and 40/s arrive, so there is backlog.
 	f := addFunction(t,
-		stage.FunctionConfig{Name: name, ServiceTime: 50 * time.Millisecond, Partitions: 3, Batching: load.BatchingOn})
+		stage.FunctionConfig{Name: name, ServiceTime: 50 * time.Millisecond, Partitions: 3, Batched: true})
 	publish(t, f, load.Constant(40))
 	const base = "/apis/custom.metrics.k8s.io/"
 	const object = "/namespaces/" + stage.Namespace + "/functions.compute.functionmesh.io/"

@@ -167,7 +167,7 @@ func TestCoreScalingLightReplicasFollowTheLoad(t *testing.T) {
 func TestScalingJavaInstancesFollowTheLoad(t *testing.T) {
 	t.Parallel()
 	const name, service = "java", 200 * time.Millisecond
-	f := follow(t, stage.FunctionConfig{Name: name, Kind: stage.Java, ServiceTime: service}, 1, 8)
+	f := follow(t, stage.FunctionConfig{Name: name, Java: true, ServiceTime: service}, 1, 8)
 	aggregated(t).awaitsTimed(t, mesh.KindFunction, name, service)
 	requireFewRedelivered(t, f)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
@@ -255,7 +254,7 @@ func failedMessagesAreRedelivered(t *testing.T, g *ground) {
 	w := g.watchTopics(t, topic)
 	work := g.replicas(t, 2,
 		replica.Instance{Name: "failing", Topics: []string{topic}, FailEvery: every, RedeliverAfter: time.Second})
-	feed := g.feed(t, topic, arriving, load.BatchingOff)
+	feed := g.feed(t, topic, arriving)
 	begun := time.Now()
 	r := w.await("a window with redeliveries", func(r backlog.Reading) bool {
 		calls := work.rate(r) * every / (every - 1)    // every fourth call fails: 100 arriving make 133 calls each second

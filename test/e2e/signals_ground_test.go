@@ -65,7 +65,7 @@ func onGround(t *testing.T) *ground {
 
 func newGround(ctx context.Context) (*ground, error) {
 	b, err := broker.Start(ctx, broker.Config{
-		Worker: broker.WorkerOff, Progress: os.Stderr,
+		WithoutWorker: true, Progress: os.Stderr,
 		Settings: map[string]string{"transactionCoordinatorEnabled": "true"},
 	})
 	if err != nil {

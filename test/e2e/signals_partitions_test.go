@@ -17,7 +17,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
@@ -37,7 +36,7 @@ func anUnloadedPartitionChangesNothing(t *testing.T, g *ground) {
 	w := g.watchTopics(t, topic)
 	requireSignal(t, "total", 2000, w.fresh().Total, 0)
 	begun := time.Now()
-	arriving := g.feed(t, topic, perSecond, load.BatchingOff)
+	arriving := g.feed(t, topic, perSecond)
 	r := w.await("a window under load", covered(begun))
 	arriving.requirePublishRate(t, w, r)
 
@@ -203,8 +202,7 @@ func skewIsShownByPartition(t *testing.T, g *ground) {
 	work := g.replicas(t, 1, replica.Instance{Name: "skewed", Topics: []string{topic}, ReceiverQueueSize: 50})
 	begun := time.Now()
 	feeds := []*feed{ // none for partition 1
-		g.feed(t, partitionName(topic, 0), 180, load.BatchingOff), nil, g.feed(t, partitionName(topic, 2), 20,
-			load.BatchingOff),
+		g.feed(t, partitionName(topic, 0), 180), nil, g.feed(t, partitionName(topic, 2), 20),
 	}
 	var r backlog.Reading
 	var partitions []backlog.PartitionReading

@@ -50,9 +50,15 @@ type published struct {
 }
 
 // feed publishes to the topic until it is stopped or the test ends.
-func (g *ground) feed(t *testing.T, topic string, perSecond float64, batching load.Batching) *feed {
+func (g *ground) feed(t *testing.T, topic string, perSecond float64) *feed {
 	t.Helper()
-	p, err := load.New(load.Config{ServiceURL: g.ServiceURL(), Topic: topic, Batching: batching})
+	return g.feedAs(t, load.Config{Topic: topic}, perSecond)
+}
+
+func (g *ground) feedAs(t *testing.T, config load.Config, perSecond float64) *feed {
+	t.Helper()
+	config.ServiceURL = g.ServiceURL()
+	p, err := load.New(config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &feed{}
@@ -219,14 +225,14 @@ func (w *tally) calls(t *testing.T) (calls float64) {
 }
 
 // ratesAreThoseOfTheLoad while more arrives than is processed.
-func ratesAreThoseOfTheLoad(batching load.Batching, partitions int) signalsCase {
+func ratesAreThoseOfTheLoad(batched bool, partitions int) signalsCase {
 	const arriving, service, count, queue = 300, 20 * time.Millisecond, 2, 10 // 100 of 300 are processed each second
 	return func(t *testing.T, g *ground) {
-		topic := g.topic(t, fmt.Sprintf("rates-%d-%d", batching, partitions), partitions)
+		topic := g.topic(t, fmt.Sprintf("rates-%t-%d", batched, partitions), partitions)
 		w := g.watchTopics(t, topic)
 		work := g.replicas(t, count,
 			replica.Instance{Name: "rates", Topics: []string{topic}, ServiceTime: service, ReceiverQueueSize: queue})
-		load := g.feed(t, topic, arriving, batching)
+		load := g.feedAs(t, load.Config{Topic: topic, Batched: batched}, arriving)
 		w.await("all queues to be full", func(r backlog.Reading) bool { return atLeast(r.Undispatched, 100) })
 		saturated := time.Now()
 		r := w.await("a window under load", func(r backlog.Reading) bool {

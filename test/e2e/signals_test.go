@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 )
 
 // signalsCase publishes, receives, acknowledges and delays a known number of messages on its own topics, and compares
@@ -54,10 +53,10 @@ func TestSignals(t *testing.T) {
 		"rates times their window are messages":                        ratesTimesTheirWindowAreMessages(0, 1),
 		"rates times their window are messages, 3 partitions":          ratesTimesTheirWindowAreMessages(3, 1),
 		"rates times their window are messages, 3 partitions, batches": ratesTimesTheirWindowAreMessages(3, 20),
-		"rates, no batching":               ratesAreThoseOfTheLoad(load.BatchingOff, 0),
-		"rates, batching":                  ratesAreThoseOfTheLoad(load.BatchingOn, 0),
-		"rates, no batching, 4 partitions": ratesAreThoseOfTheLoad(load.BatchingOff, 4),
-		"rates, batching, 4 partitions":    ratesAreThoseOfTheLoad(load.BatchingOn, 4),
+		"rates, no batching":               ratesAreThoseOfTheLoad(false, 0),
+		"rates, batching":                  ratesAreThoseOfTheLoad(true, 0),
+		"rates, no batching, 4 partitions": ratesAreThoseOfTheLoad(false, 4),
+		"rates, batching, 4 partitions":    ratesAreThoseOfTheLoad(true, 4),
 
 		"partitions are unread until the client finds them": addedPartitionsAreUnread,
 		"skew is shown by partition":                        skewIsShownByPartition,

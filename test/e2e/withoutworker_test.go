@@ -10,11 +10,10 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
 
 func TestSignalsBrokerWithoutWorker(t *testing.T) {
-	w := newWorkerBroker(t, onGround(t).Broker, broker.WorkerOff)
+	w := newWorkerBroker(t, onGround(t).Broker)
 	for _, kind := range []function.Kind{function.KindFunction, function.KindSink, function.KindSource} {
 		component := w.component(kind, "nope")
 		_, err := w.worker.Describe(t.Context(), component)

@@ -44,14 +44,14 @@ func onWorker(t *testing.T, config broker.Config) *workerBroker {
 	b, err := broker.Start(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Discard()) })
-	return newWorkerBroker(t, b, config.Worker)
+	return newWorkerBroker(t, b)
 }
 
 // requestTimeout is longer than any stall of a busy machine, which these tests are not about.
 const requestTimeout = time.Minute
 
 // newWorkerBroker uses a running broker.
-func newWorkerBroker(t *testing.T, b *broker.Broker, worker broker.Worker) *workerBroker {
+func newWorkerBroker(t *testing.T, b *broker.Broker) *workerBroker {
 	t.Helper()
 	source, err := pulsaredge.New(pulsaredge.Config{
 		Registerer:     prometheus.NewRegistry(),
@@ -65,15 +65,12 @@ func newWorkerBroker(t *testing.T, b *broker.Broker, worker broker.Worker) *work
 	t.Cleanup(client.Close)
 	collector, err := replica.DiscardReports(t.Context())
 	require.NoError(t, err)
-	w := &workerBroker{
+	jar, err := replica.Jar(t.Context(), b.Dist(), os.Stderr)
+	require.NoError(t, err)
+	return &workerBroker{
 		Broker: b, source: source, worker: source.Worker(0), cluster: backlog.Cluster{AdminURL: b.AdminURL()}, client: client,
-		collector: collector,
+		jar: jar, collector: collector,
 	}
-	if worker == broker.WorkerOn {
-		w.jar, err = replica.Jar(t.Context(), b.Dist(), os.Stderr)
-		require.NoError(t, err)
-	}
-	return w
 }
 
 func (w *workerBroker) component(kind function.Kind, name string) function.Component {

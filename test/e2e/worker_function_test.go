@@ -27,7 +27,7 @@ import (
 func TestScalingWorkers(t *testing.T) {
 	onStage(t)
 	t.Parallel()
-	w := newWorkerBroker(t, scene.Broker, broker.WorkerOn)
+	w := newWorkerBroker(t, scene.Broker)
 	for _, c := range []struct {
 		name string
 		run  func(t *testing.T, w *workerBroker)

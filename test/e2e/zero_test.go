@@ -177,7 +177,7 @@ func topicsOf(t *testing.T, b *broker.Broker, prefix string) (topics []string) {
 func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 	t.Parallel()
 	onStage(t)
-	b, err := broker.Start(t.Context(), broker.Config{Worker: broker.WorkerOff, Progress: os.Stderr})
+	b, err := broker.Start(t.Context(), broker.Config{WithoutWorker: true, Progress: os.Stderr})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Discard()) })
 	replicas := map[string]int64{"out-hpa-0": 0, "out-hpa-1": 1, "out-direct-0": 0, "out-direct-1": 1}

@@ -13,20 +13,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
 
-// What a message entry gathers with BatchingOn.
+// What a message entry gathers if Batched.
 const (
 	batchMax   = 100
 	batchDelay = 10 * time.Millisecond
-)
-
-// Batching says whether messages share entries, as msgBacklog counts them.
-type Batching int
-
-const (
-	// BatchingOff makes every message an entry of its own.
-	BatchingOff Batching = iota
-	// BatchingOn gathers up to 100 messages or 10 ms into one entry, as Pulsar's clients do.
-	BatchingOn
 )
 
 // Config says where to publish and what. ServiceURL and Topic are required.
@@ -35,15 +25,15 @@ type Config struct {
 	ServiceURL string
 	// Topic exists already.
 	Topic string
-	// Batching is BatchingOff or BatchingOn.
-	Batching Batching
+	// Batched gathers up to 100 messages or 10 ms into one entry, as Pulsar's clients do. Otherwise each message is one.
+	Batched bool
 	// Token authenticates, if not empty.
 	Token string
 }
 
 func (c Config) messages() load.Messages {
 	m := load.Messages{Bytes: load.StampBytes, Batching: load.Batching{MaxMessages: 1}}
-	if c.Batching == BatchingOn {
+	if c.Batched {
 		m.Batching.MaxMessages, m.Batching.MaxDelay.Duration = batchMax, batchDelay
 	}
 	return m

@@ -31,7 +31,7 @@ const (
 
 // sharedBroker is the broker of all tests of this package.
 var sharedBroker = shared.New("a real broker", func(ctx context.Context) (*broker.Broker, error) {
-	return broker.Start(ctx, broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff})
+	return broker.Start(ctx, broker.Config{Progress: os.Stderr, WithoutWorker: true})
 }, (*broker.Broker).Discard)
 
 func TestMain(m *testing.M) { shared.Main(m, sharedBroker) }

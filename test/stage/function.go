@@ -32,28 +32,19 @@ import (
 // Namespace is that of Functions and policies.
 const Namespace = "default"
 
-// Kind is the kind of a Function's replicas.
-type Kind int
-
-// The kinds of replicas.
-const (
-	// Light replicas are Pulsar consumers in this process.
-	Light Kind = iota
-	// Java replicas are Pulsar's own function instances, a process each.
-	Java
-)
-
 // FunctionConfig configures a Function. Name and ServiceTime are required.
 type FunctionConfig struct {
 	Name string
-	// Kind of the replicas, and the time for a message.
-	Kind        Kind
+	// Java replicas are Pulsar's own function instances, a process each. Otherwise they are light: Pulsar consumers in this
+	// process.
+	Java bool
+	// ServiceTime of a message.
 	ServiceTime time.Duration
 	StartDelay  time.Duration
 	// ReceiverQueueSize is how many messages a replica prefetches; 0 is Pulsar's 1000.
 	ReceiverQueueSize int32
 	// DownstreamRate limits the messages per second of all replicas together, as a shared dependency does; 0 is no limit.
-	// Light only.
+	// Not Java.
 	DownstreamRate float64
 	// Replicas at the start; 0 is 1.
 	Replicas int32
@@ -62,10 +53,10 @@ type FunctionConfig struct {
 	// WithoutTopic makes the test create the input topic, and Topic is another name of it.
 	WithoutTopic bool
 	Topic        string
-	// Runner starts the replicas; nil is that of the Kind. The test closes it.
+	// Runner starts the replicas; nil is that of Java, or light. The test closes it.
 	Runner replica.Runner
 	// Sink creates a Sink instead of a Function, and Deployment a Deployment of plain consumers; its policy needs a
-	// subscription. Light only.
+	// subscription. Not Java.
 	Sink, Deployment bool
 	// Edit changes the object before its creation; nil is none.
 	Edit func(object *unstructured.Unstructured)
@@ -73,8 +64,8 @@ type FunctionConfig struct {
 	AdminURL string
 	// Objective of the score; 0 is 60 s.
 	Objective time.Duration
-	// Batching of the load.
-	Batching load.Batching
+	// Batched load, see load.Config.
+	Batched  bool
 	Progress io.Writer
 }
 
@@ -144,7 +135,7 @@ func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, 
 		err := s.Broker.CreateTopic(ctx, f.Topic, config.Partitions)
 		if err == nil {
 			f.publisher, err = load.New(load.Config{
-				ServiceURL: s.Broker.ServiceURL(), Topic: f.Topic, Batching: config.Batching,
+				ServiceURL: s.Broker.ServiceURL(), Topic: f.Topic, Batched: config.Batched,
 			})
 		}
 		if err != nil {
@@ -185,7 +176,7 @@ func (s *Stage) addRunner(ctx context.Context, config FunctionConfig, completed 
 	case config.Runner != nil:
 		s.runners.add(config.Name, config.Runner, nil)
 		return nil
-	case config.Kind == Light:
+	case !config.Java:
 		runner := replica.NewLight(completed)
 		if limit := config.DownstreamRate; limit > 0 {
 			// Replicas wake up late on a busy machine. The downstream makes up for at most 50 ms of that.
@@ -195,7 +186,7 @@ func (s *Stage) addRunner(ctx context.Context, config FunctionConfig, completed 
 		s.runners.add(config.Name, runner, runner.Close)
 		return nil
 	case config.DownstreamRate > 0:
-		return fmt.Errorf("stage.FunctionConfig.DownstreamRate is %v: Java instances share no downstream, use Light",
+		return fmt.Errorf("stage.FunctionConfig.DownstreamRate is %v: Java instances share no downstream, unset Java",
 			config.DownstreamRate)
 	}
 	runner, err := replica.NewJava(ctx, replica.JavaConfig{
