@@ -24,7 +24,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/helm"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 )
 
@@ -63,12 +62,7 @@ func startControlPlane(ctx context.Context) (*cluster.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "pulsar-autoscaler-crds-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	meshes, err := mesh.WriteCRDs(dir)
+	meshes, err := filepath.Glob(filepath.Join("..", "mesh", "crd", "*.yaml"))
 	if err != nil {
 		return nil, err
 	}

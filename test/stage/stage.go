@@ -168,14 +168,11 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 	if s.sources, err = binaries.Checkout(); err != nil {
 		return err
 	}
-	crds, err := mesh.WriteCRDs(s.dir)
-	if err != nil {
-		return err
-	}
+	meshes, errMeshes := filepath.Glob(filepath.Join(s.sources, "test", "mesh", "crd", "*.yaml"))
 	ours, err := filepath.Glob(filepath.Join(s.sources, "deploy", "crd", "*.yaml"))
 	others, errOthers := filepath.Glob(filepath.Join(s.sources, "test", "stage", "crd", "*.yaml"))
-	if err := errors.Join(err, errOthers); err != nil {
-		return fmt.Errorf("listing our CRDs: %w", err)
+	if err := errors.Join(err, errMeshes, errOthers); err != nil {
+		return fmt.Errorf("listing the CRDs: %w", err)
 	}
 	if config.WithoutAdapter {
 		ours = nil
@@ -196,7 +193,7 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 	var starting errgroup.Group
 	starting.Go(func() (err error) {
 		s.Cluster, err = cluster.Start(ctx, cluster.Config{
-			HPASyncPeriod: config.HPASyncPeriod, Progress: config.Progress, CRDs: slices.Concat(crds, ours, others),
+			HPASyncPeriod: config.HPASyncPeriod, Progress: config.Progress, CRDs: slices.Concat(meshes, ours, others),
 			Controllers: config.Controllers, APIServerArgs: gates,
 			ControllerManagerArgs: slices.Concat(gates, config.ControllerManagerArgs),
 		})
