@@ -42,8 +42,8 @@ func (d *demo) watch(ctx context.Context, scene *stage.Stage, f *stage.Function,
 // crashed returns which server of a stage ended by itself, with the end of its log.
 func crashed(s *stage.Stage) error {
 	servers := map[string]*proc.Process{"the broker": s.Broker.Process()}
-	for _, name := range []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager} {
-		servers[name] = s.Cluster.Component(name)
+	for _, one := range []cluster.Program{s.Cluster.Etcd, s.Cluster.APIServer, s.Cluster.ControllerManager} {
+		servers[one.Name()] = one.Process()
 	}
 	const lines = 30
 	for name, one := range servers {

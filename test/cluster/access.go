@@ -47,7 +47,7 @@ func (c *Cluster) kubeconfigPath(name string) string {
 }
 
 func (c *Cluster) writeKubeconfigs() error {
-	for name, pair := range map[string]identity.Pair{"admin": c.ids.admin, ControllerManager: c.ids.controllerUser} {
+	for name, pair := range map[string]identity.Pair{"admin": c.ids.admin, controllerManager: c.ids.controllerUser} {
 		user := clientcmdapi.NewAuthInfo()
 		user.ClientCertificateData, user.ClientKeyData = []byte(pair.Certificate), []byte(pair.Key)
 		if _, err := c.writeKubeconfig(name, user, "default"); err != nil {
@@ -106,8 +106,8 @@ func (c *Cluster) waitControllers(ctx context.Context) error {
 			return err == nil, "", err
 		})
 	if err != nil {
-		return fmt.Errorf("%w\nthe last lines of %s:\n%s", err, ControllerManager,
-			c.Component(ControllerManager).LogTail(logLines))
+		return fmt.Errorf("%w\nthe last lines of %s:\n%s", err, controllerManager,
+			c.ControllerManager.LogTail(logLines))
 	}
 	return nil
 }

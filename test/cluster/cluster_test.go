@@ -46,10 +46,10 @@ func TestEndOfTheContextStopsTheCluster(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
 	cancel()
-	for _, name := range []string{ControllerManager, APIServer, Etcd} {
-		<-c.Component(name).Done()
+	for _, server := range []Program{c.ControllerManager, c.APIServer, c.Etcd} {
+		<-server.Done()
 	}
-	requireGone(t, c, Etcd, APIServer, ControllerManager)
+	requireGone(t, c.Etcd, c.APIServer, c.ControllerManager)
 }
 
 func TestFailedStartLeavesNoProcessBehind(t *testing.T) {
@@ -62,13 +62,12 @@ func TestFailedStartLeavesNoProcessBehind(t *testing.T) {
 	cases := map[string]struct {
 		breaks  func(*binaries.ControlPlane)
 		culprit string
-		before  []string
+		started int
 	}{
-		"when etcd is broken":           {func(b *binaries.ControlPlane) { b.Etcd = broken }, Etcd, nil},
-		"when the API server is broken": {func(b *binaries.ControlPlane) { b.APIServer = broken }, APIServer, []string{Etcd}},
+		"when etcd is broken":           {func(b *binaries.ControlPlane) { b.Etcd = broken }, "etcd", 1},
+		"when the API server is broken": {func(b *binaries.ControlPlane) { b.APIServer = broken }, "kube-apiserver", 2},
 		"when the controllers are broken": {
-			func(b *binaries.ControlPlane) { b.ControllerManager = broken }, ControllerManager,
-			[]string{Etcd, APIServer},
+			func(b *binaries.ControlPlane) { b.ControllerManager = broken }, "kube-controller-manager", 3,
 		},
 	}
 	for name, test := range cases {
@@ -81,7 +80,7 @@ func TestFailedStartLeavesNoProcessBehind(t *testing.T) {
 			err = c.startOrStop(t.Context())
 			require.ErrorContains(t, err, "waiting for "+test.culprit+" to be ready: the process has ended")
 			require.ErrorContains(t, err, "-test.v", "the error must show what the culprit printed")
-			requireGone(t, c, append(test.before, test.culprit)...)
+			requireGone(t, []Program{c.Etcd, c.APIServer, c.ControllerManager}[:test.started]...)
 			require.NoDirExists(t, c.Dir())
 		})
 	}
@@ -102,7 +101,7 @@ func TestTwoClustersRunSideBySide(t *testing.T) {
 	require.Equal(t, "37", version.Minor)
 
 	one.Stop()
-	requireGone(t, one, Etcd, APIServer, ControllerManager)
+	requireGone(t, one.Etcd, one.APIServer, one.ControllerManager)
 	require.NoDirExists(t, one.Dir())
 	one.Stop() // again
 	_, err = two.client.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
@@ -110,13 +109,13 @@ func TestTwoClustersRunSideBySide(t *testing.T) {
 }
 
 // requireGone asks the kernel: signal 0 to a process that was reaped fails.
-func requireGone(t *testing.T, c *Cluster, names ...string) {
+func requireGone(t *testing.T, servers ...Program) {
 	t.Helper()
-	for _, name := range names {
-		p := c.Component(name)
-		require.NotNil(t, p, "%s was never started", name)
+	for _, server := range servers {
+		p := server.Process()
+		require.NotNil(t, p, "%s was never started", server.Name())
 		<-p.Done()
-		require.ErrorIs(t, syscall.Kill(p.Pid(), 0), syscall.ESRCH, "%s is still there", name)
+		require.ErrorIs(t, syscall.Kill(p.Pid(), 0), syscall.ESRCH, "%s is still there", server.Name())
 	}
 }
 

@@ -4,22 +4,21 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
-// The names of the components, as in Component.
 const (
-	Etcd              = "etcd"
-	APIServer         = "kube-apiserver"
-	ControllerManager = "kube-controller-manager"
+	controllerManager = "kube-controller-manager"
+	// frontProxyUser is the only user name that extension API servers accept from the aggregator.
+	frontProxyUser = "front-proxy-client"
 )
-
-// frontProxyUser is the only user name that extension API servers accept from the aggregator.
-const frontProxyUser = "front-proxy-client"
 
 // controllers are those of a real cluster that work without nodes and that tests need: deployment and replicaset for
 // targets of KEDA and of users, but not ephemeral-volume and the like.
@@ -35,13 +34,6 @@ func controllers() []string {
 // there the controller scales to zero. Later flags override them.
 const gates = "--feature-gates=HPAScaleToZero=false"
 
-// component is one server of the control plane.
-type component struct {
-	name, path string
-	args       []string
-	ready      string // URL that responds with 200 once the server works
-}
-
 // ports are those of one cluster on 127.0.0.1.
 type ports struct {
 	etcdClient, etcdPeer, apiServer, controllerManager int
@@ -51,26 +43,32 @@ func local(scheme string, port int) string {
 	return scheme + "://127.0.0.1:" + strconv.Itoa(port)
 }
 
-func (c *Cluster) etcd() component {
-	client, peer := local("http", c.ports.etcdClient), local("http", c.ports.etcdPeer)
-	return component{
-		name: Etcd, path: c.config.Binaries.Etcd, ready: client + "/readyz",
-		args: flags(
-			"name", "default",
-			"data-dir", filepath.Join(c.dir, "etcd"),
-			"listen-client-urls", client, "advertise-client-urls", client,
-			"listen-peer-urls", peer, "initial-advertise-peer-urls", peer, "initial-cluster", "default="+peer,
-			"unsafe-no-fsync", "true", // the data need not survive a power failure
-			"log-level", "warn",
-		),
+// program is a server that works once a URL responds with 200.
+func (c *Cluster) program(alive context.Context, name, path, ready string, args []string) Program {
+	return Program{
+		Program: proc.NewProgram(alive, proc.Config{
+			Name: name, Path: path, Args: args, Dir: c.dir, LogPath: filepath.Join(c.dir, "logs", name+".log"),
+		}),
+		Ready: func(ctx context.Context) (bool, string, error) { return Answers(ctx, c.check, ready) },
 	}
 }
 
-func (c *Cluster) apiServer() component {
+func (c *Cluster) etcd(alive context.Context) Program {
+	client, peer := local("http", c.ports.etcdClient), local("http", c.ports.etcdPeer)
+	return c.program(alive, "etcd", c.config.Binaries.Etcd, client+"/readyz", flags(
+		"name", "default",
+		"data-dir", filepath.Join(c.dir, "etcd"),
+		"listen-client-urls", client, "advertise-client-urls", client,
+		"listen-peer-urls", peer, "initial-advertise-peer-urls", peer, "initial-cluster", "default="+peer,
+		"unsafe-no-fsync", "true", // the data need not survive a power failure
+		"log-level", "warn",
+	))
+}
+
+func (c *Cluster) apiServer(alive context.Context) Program {
 	pki := func(name string) string { return filepath.Join(c.dir, "pki", name) }
-	return component{
-		name: APIServer, path: c.config.Binaries.APIServer, ready: local("https", c.ports.apiServer) + "/readyz",
-		args: append(flags(
+	return c.program(alive, "kube-apiserver", c.config.Binaries.APIServer, local("https", c.ports.apiServer)+"/readyz",
+		append(flags(
 			"etcd-servers", local("http", c.ports.etcdClient),
 			"bind-address", "127.0.0.1", "advertise-address", "127.0.0.1", "secure-port", strconv.Itoa(c.ports.apiServer),
 			"endpoint-reconciler-type", "none", // it rejects a loopback address, and no client reads the endpoints
@@ -89,17 +87,14 @@ func (c *Cluster) apiServer() component {
 			"requestheader-group-headers", "X-Remote-Group",
 			"requestheader-extra-headers-prefix", "X-Remote-Extra-",
 			"proxy-client-cert-file", pki("front-proxy-client.crt"), "proxy-client-key-file", pki("front-proxy-client.key"),
-		), append([]string{gates}, c.config.APIServerArgs...)...),
-	}
+		), append([]string{gates}, c.config.APIServerArgs...)...))
 }
 
-func (c *Cluster) controllerManager() component {
+func (c *Cluster) controllerManager(alive context.Context) Program {
 	pki := func(name string) string { return filepath.Join(c.dir, "pki", name) }
-	kubeconfig := c.kubeconfigPath(ControllerManager)
-	return component{
-		name: ControllerManager, path: c.config.Binaries.ControllerManager,
-		ready: local("https", c.ports.controllerManager) + "/healthz",
-		args: append(flags(
+	kubeconfig := c.kubeconfigPath(controllerManager)
+	return c.program(alive, controllerManager, c.config.Binaries.ControllerManager,
+		local("https", c.ports.controllerManager)+"/healthz", append(flags(
 			"kubeconfig", kubeconfig, "authentication-kubeconfig", kubeconfig, "authorization-kubeconfig", kubeconfig,
 			"bind-address", "127.0.0.1", "secure-port", strconv.Itoa(c.ports.controllerManager),
 			"tls-cert-file", pki("controller-manager.crt"), "tls-private-key-file", pki("controller-manager.key"),
@@ -109,8 +104,7 @@ func (c *Cluster) controllerManager() component {
 			"use-service-account-credentials", "true",
 			"service-account-private-key-file", pki("service-account.key"), "root-ca-file", pki("ca.crt"),
 			"horizontal-pod-autoscaler-sync-period", c.config.HPASyncPeriod.String(),
-		), append([]string{gates}, c.config.ControllerManagerArgs...)...),
-	}
+		), append([]string{gates}, c.config.ControllerManagerArgs...)...))
 }
 
 // flags turns pairs of name and value into --name=value.

@@ -13,16 +13,16 @@ import (
 func TestAnAPIServerThatIsRestartedHasWhatWasThereAtTheSameAddress(t *testing.T) {
 	c := startCluster(t, Config{})
 	require.NoError(t, c.Apply(t.Context(), object("v1", "Namespace", "", "kept")))
-	before := c.Component(APIServer)
-	require.NoError(t, c.RestartAPIServer(t.Context()))
-	require.NotEqual(t, before.Pid(), c.Component(APIServer).Pid())
+	before := c.APIServer.Process()
+	require.NoError(t, c.APIServer.Restart(t.Context()))
+	require.NotEqual(t, before.Pid(), c.APIServer.Process().Pid())
 	_, err := c.client.CoreV1().Namespaces().Get(t.Context(), "kept", metav1.GetOptions{})
 	require.NoError(t, err)
 	select {
-	case <-c.Component(ControllerManager).Done():
+	case <-c.ControllerManager.Done():
 		t.Fatal("the controllers ended with it")
 	default:
 	}
 	c.Stop()
-	requireGone(t, c, Etcd, APIServer, ControllerManager)
+	requireGone(t, c.Etcd, c.APIServer, c.ControllerManager)
 }

@@ -141,7 +141,7 @@ func TestCLISimulatesTheLoadOfARealPrometheus(t *testing.T) {
 		}},
 	})
 	require.NoError(t, err)
-	t.Cleanup(fromBroker.Stop)
+	t.Cleanup(fromBroker.Kill)
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 20 * time.Millisecond, Replicas: 2})
 	p := newPolicy(name)
 	addPolicy(t, p)

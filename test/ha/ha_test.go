@@ -118,7 +118,7 @@ func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
 	s := onScene(t)
 	before, since := s.capacity(t), time.Now()
 	done := s.function.Score.Counts().Done
-	require.NoError(t, s.Cluster.RestartAPIServer(t.Context()))
+	require.NoError(t, s.Cluster.APIServer.Restart(t.Context()))
 	t.Logf("the API server was away for %s", time.Since(since).Round(time.Millisecond))
 	for i, a := range s.adapters {
 		t.Logf("adapter %d ended with it: %t", i+1, a.Ended() != nil)

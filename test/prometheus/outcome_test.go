@@ -114,7 +114,7 @@ func TestARealPrometheusKnowsTheOutcomesOfPolicies(t *testing.T) {
 		Dir: dir, Jobs: []prometheus.Job{{Name: "none", Addresses: []string{"127.0.0.1:1"}}},
 	})
 	require.NoError(t, err)
-	t.Cleanup(s.Stop)
+	t.Cleanup(s.Kill)
 	outcomes, err := history.ReadOutcomes(t.Context(), history.OutcomeConfig{
 		Server: history.Server{URL: s.URL}, Namespace: "media", From: begin, To: begin.Add(2 * day), Load: true,
 	})

@@ -66,13 +66,14 @@ func (c Config) validate() error {
 
 // Server is a running Prometheus.
 type Server struct {
+	cluster.Program
+
 	// URL is where its HTTP API is.
-	URL     string
-	process *proc.Process
-	api     v1.API
+	URL string
+	api v1.API
 }
 
-// Start starts a server and returns when it is ready. It lives until Stop or the end of ctx; build the binaries before
+// Start starts a server and returns when it is ready. It lives until Kill or the end of ctx; build the binaries before
 // what has a time limit.
 func Start(ctx context.Context, config Config) (*Server, error) {
 	if err := config.validate(); err != nil {
@@ -97,25 +98,21 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 		return nil, fmt.Errorf("making a client of Prometheus: %w", err)
 	}
 	s.api = v1.NewAPI(client)
-	if s.process, err = proc.Start(ctx, proc.Config{
-		Name: "prometheus", Path: bins.Prometheus, LogPath: filepath.Join(config.Dir, "prometheus.log"),
-		Args: []string{
-			"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(config.Dir, "data"),
-			"--web.listen-address=" + address,
-			"--query.lookback-delta=15s", // a target that is gone has no samples soon, as with five minutes in real time
+	s.Program = cluster.Program{
+		Program: proc.NewProgram(ctx, proc.Config{
+			Name: "prometheus", Path: bins.Prometheus, LogPath: filepath.Join(config.Dir, "prometheus.log"),
+			Args: []string{
+				"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(config.Dir, "data"),
+				"--web.listen-address=" + address,
+				"--query.lookback-delta=15s", // a target that is gone has no samples soon, as with five minutes in real time
+			},
+		}),
+		Ready: func(ctx context.Context) (bool, string, error) {
+			_, err := s.api.Runtimeinfo(ctx)
+			return err == nil, "", err
 		},
-	}); err != nil {
-		return nil, err
 	}
-	err = cluster.WaitReady(ctx, s.process, func(ctx context.Context) (bool, string, error) {
-		_, err := s.api.Runtimeinfo(ctx)
-		return err == nil, "", err
-	})
-	if err != nil {
-		s.Stop()
-		return nil, err
-	}
-	return s, nil
+	return s, s.Restart(ctx)
 }
 
 // write writes the configuration into Dir and returns its path.
@@ -151,6 +148,3 @@ func (c Config) write() (path string, err error) {
 	}
 	return path, nil
 }
-
-// Stop ends the server.
-func (s *Server) Stop() { s.process.Kill() }

@@ -71,7 +71,7 @@ func start(t *testing.T, token string) *prometheus.Server {
 		}},
 	})
 	require.NoError(t, err)
-	t.Cleanup(s.Stop)
+	t.Cleanup(s.Kill)
 	return s
 }
 
