@@ -6,7 +6,6 @@ package replica
 import (
 	"context"
 	"crypto/sha256"
-	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/examples/functions"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cache"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
@@ -28,9 +27,6 @@ const (
 	flatClass    = "pulsarautoscaler.FlatInstance"
 	compileGrace = 2 * time.Second
 )
-
-//go:embed java
-var sources embed.FS
 
 // Classes in Jar for a function worker.
 const (
@@ -52,22 +48,15 @@ func Jar(ctx context.Context, dist distribution.Pulsar, progress io.Writer) (str
 	if err != nil {
 		return "", err
 	}
-	key, texts, err := fingerprint(kit, dist)
+	key, files, err := fingerprint(kit, dist)
 	if err != nil {
 		return "", err
 	}
 	dir, err := cache.Fill(ctx, key, progress, func(ctx context.Context, dir string) error {
-		args := []string{
+		args := append([]string{
 			"-d", filepath.Join(dir, "classes"), "-cp", filepath.Join(dist.Lib, "*"), "-proc:none", "--release",
 			"17",
-		}
-		for name, text := range texts {
-			file := filepath.Join(dir, name)
-			if err := os.WriteFile(file, text, 0o600); err != nil {
-				return fmt.Errorf("writing %s: %w", file, err)
-			}
-			args = append(args, file)
-		}
+		}, files...)
 		return errors.Join(
 			runTool(ctx, "javac", kit.Javac(), args...),
 			runTool(ctx, "jar", kit.Jar(), "--create", "--file", filepath.Join(dir, "function.jar"), "-C",
@@ -81,27 +70,28 @@ func Jar(ctx context.Context, dist distribution.Pulsar, progress io.Writer) (str
 }
 
 // fingerprint identifies the sources of the jar: our functions, and the example that they extend.
-func fingerprint(kit jdk.JDK, dist distribution.Pulsar) (key string, texts map[string][]byte, err error) {
-	hash, texts := sha256.New(), map[string][]byte{}
+func fingerprint(kit jdk.JDK, dist distribution.Pulsar) (key string, files []string, err error) {
+	root, err := binaries.Checkout()
+	if err != nil {
+		return "", nil, err
+	}
+	hash, tree := sha256.New(), os.DirFS(root)
 	_, _ = fmt.Fprintf(hash, "%s %s\n", kit.Version, dist.Version) // a hash never fails
-	for _, files := range []fs.FS{sources, functions.Sources()} {
-		err := fs.WalkDir(files, ".", func(name string, _ fs.DirEntry, err error) error {
-			if err != nil || filepath.Ext(name) != ".java" {
+	for _, dir := range []string{"test/replica/java", "examples/functions/java/src"} {
+		err := fs.WalkDir(tree, dir, func(name string, _ fs.DirEntry, err error) error {
+			if err != nil || path.Ext(name) != ".java" {
 				return err
 			}
-			text, err := fs.ReadFile(files, name)
-			if err != nil {
-				return err
-			}
-			texts[path.Base(name)] = text
+			text, err := fs.ReadFile(tree, name)
+			files = append(files, filepath.Join(root, name))
 			_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(text), text)
-			return nil
+			return err
 		})
 		if err != nil {
 			return "", nil, fmt.Errorf("reading the source of the function: %w", err)
 		}
 	}
-	return fmt.Sprintf("function-%x", hash.Sum(nil)[:8]), texts, nil
+	return fmt.Sprintf("function-%x", hash.Sum(nil)[:8]), files, nil
 }
 
 // runTool runs a command of the JDK.

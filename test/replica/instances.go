@@ -9,36 +9,41 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
 // instances runs Pulsar's own function instances, one local process each. Java and Python share it.
 type instances struct {
 	completed func(Completion)
-	// dir is the directory of their files.
-	dir       string
+	// root is that of the checkout, and dir the directory of what they write.
+	root, dir string
 	collector *collector
 	running   sync.WaitGroup
 }
 
-// open makes the directory, lets prepare fill it, and starts the collector.
-func (i *instances) open(ctx context.Context, prepare func() error) (err error) {
+// open makes the directory, and starts the collector.
+func (i *instances) open(ctx context.Context) (err error) {
 	if i.completed == nil {
 		i.completed = func(Completion) {}
+	}
+	if i.root, err = binaries.Checkout(); err != nil {
+		return err
 	}
 	if i.dir, err = os.MkdirTemp("", "pulsar-autoscaler-instances-*"); err != nil {
 		return fmt.Errorf("making a directory for function instances: %w", err)
 	}
-	if err = prepare(); err == nil {
-		i.collector, err = newCollector(ctx)
-	}
-	if err != nil {
+	if i.collector, err = newCollector(ctx); err != nil {
 		return errors.Join(err, os.RemoveAll(i.dir))
 	}
 	return nil
 }
+
+// source is the path of one of our files.
+func (i *instances) source(name string) string { return filepath.Join(i.root, "test", "replica", name) }
 
 // arguments are the command-line arguments of one instance.
 type arguments struct {

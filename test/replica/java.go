@@ -64,21 +64,8 @@ func NewJava(ctx context.Context, config JavaConfig) (_ *Java, err error) {
 		return nil, fmt.Errorf("listing the jars of Pulsar %s: none in %s", config.Dist.Version, config.Dist.Lib)
 	}
 	j.classPath = strings.Join(jars, string(os.PathListSeparator))
-	return j, j.open(ctx, j.prepare)
+	return j, j.open(ctx)
 }
-
-func (j *Java) prepare() error {
-	text, err := sources.ReadFile("java/log4j2.xml")
-	if err != nil {
-		return fmt.Errorf("reading the logging configuration: %w", err)
-	}
-	if err := os.WriteFile(j.logging(), text, 0o600); err != nil {
-		return fmt.Errorf("writing the logging configuration: %w", err)
-	}
-	return nil
-}
-
-func (j *Java) logging() string { return filepath.Join(j.dir, "log4j2.xml") }
 
 // Start starts a process, which takes about 3 s of CPU time and 200 MB until it is ready; the Replica is a *Process.
 // Errors are about in or about ports; Process.Err has those of the process.
@@ -105,7 +92,7 @@ func JVMFlags(kit jdk.JDK, temporary string) []string {
 // arguments is the command line of pods in the worker's Kubernetes runtime. java-instance.jar of the distribution
 // isolates Pulsar's classes from the function's; without that jar they share one class path.
 func (j *Java) arguments(in Instance, given arguments) []string {
-	args := append(JVMFlags(j.kit, j.dir), "-Xmx128m", "-Dlog4j.configurationFile="+j.logging())
+	args := append(JVMFlags(j.kit, j.dir), "-Xmx128m", "-Dlog4j.configurationFile="+j.source("java/log4j2.xml"))
 	args = append(args, j.config.JVMFlags...)
 	if main := j.config.Dist.InstanceJar; main != "" {
 		args = append(args, "-Dpulsar.functions.instance.classpath="+j.classPath, "-cp", main,

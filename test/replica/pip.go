@@ -6,20 +6,23 @@ package replica
 import (
 	"context"
 	"crypto/sha256"
-	"embed"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cache"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/python"
 )
 
-//go:embed python
-var pythonFiles embed.FS
-
 // pythonPackages returns the directory of the packages that an instance imports, installed once per Python and list.
 func pythonPackages(ctx context.Context, kit python.Python, progress io.Writer) (dir string, err error) {
-	list, err := pythonFiles.ReadFile("python/requirements.txt")
+	root, err := binaries.Checkout()
+	if err != nil {
+		return "", err
+	}
+	list, err := os.ReadFile(filepath.Join(root, "test", "replica", "python", "requirements.txt"))
 	if err != nil {
 		return "", fmt.Errorf("reading the list of Python packages: %w", err)
 	}

@@ -7,13 +7,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/examples/functions"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/distribution"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/python"
@@ -46,27 +44,7 @@ func NewPython(ctx context.Context, progress io.Writer, completed func(Completio
 	if p.instance, err = distribution.FetchPythonInstance(ctx, progress); err != nil {
 		return nil, err
 	}
-	return p, p.open(ctx, p.prepare)
-}
-
-func (p *Python) prepare() error {
-	for _, name := range []string{"paced.py", "logging.ini"} {
-		text, err := pythonFiles.ReadFile("python/" + name)
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", name, err)
-		}
-		if err := os.WriteFile(filepath.Join(p.dir, name), text, 0o600); err != nil {
-			return fmt.Errorf("writing %s: %w", name, err)
-		}
-	}
-	example, err := fs.ReadFile(functions.Sources(), "python/work.py")
-	if err != nil {
-		return fmt.Errorf("reading the example function: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(p.dir, "work.py"), example, 0o600); err != nil {
-		return fmt.Errorf("writing the example function: %w", err)
-	}
-	return nil
+	return p, p.open(ctx)
 }
 
 // Start starts a process, which takes about 1 s of CPU time and 70 MB until it is ready; the Replica is a *Process.
@@ -81,7 +59,9 @@ func (p *Python) Start(ctx context.Context, in Instance) (Replica, error) {
 		return proc.Config{
 			Path: p.kit.Path, Args: p.arguments(in, args),
 			Env: []string{
-				strings.Join([]string{"PYTHONPATH=" + p.instance, p.packages, p.dir}, string(os.PathListSeparator)),
+				"PYTHONPATH=" + strings.Join([]string{
+					p.instance, p.packages, p.source("python"), filepath.Join(p.root, "examples", "functions", "python"),
+				}, string(os.PathListSeparator)),
 				"PYTHONDONTWRITEBYTECODE=1",
 				"PACED_CONFIG=" + args.config, "PACED_METRICS_PORT=" + strconv.Itoa(args.metricsPort),
 			},
@@ -93,12 +73,12 @@ func (p *Python) Start(ctx context.Context, in Instance) (Replica, error) {
 func (p *Python) arguments(in Instance, given arguments) []string {
 	return []string{
 		filepath.Join(p.instance, "python_instance_main.py"),
-		"--py", filepath.Join(p.dir, "paced.py"), "--instance_id", strconv.Itoa(in.ID), "--function_id", in.FQFN(),
+		"--py", p.source("python/paced.py"), "--instance_id", strconv.Itoa(in.ID), "--function_id", in.FQFN(),
 		"--function_version", "0", "--function_details", given.details, "--pulsar_serviceurl", in.ServiceURL,
 		"--max_buffered_tuples", "100",
 		"--port", strconv.Itoa(given.grpcPort), "--metrics_port", strconv.Itoa(given.metricsPort),
-		"--logging_directory", p.dir, "--logging_file", "function", "--logging_config_file", filepath.Join(p.dir,
-			"logging.ini"),
+		"--logging_directory", p.dir, "--logging_file", "function", "--logging_config_file",
+		p.source("python/logging.ini"),
 		"--expected_healthcheck_interval", "-1", "--cluster_name", clusterName,
 		"--secrets_provider", "secretsprovider.ClearTextSecretsProvider",
 	}

@@ -5,10 +5,7 @@ package replica
 
 import (
 	"context"
-	_ "embed"
-	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -17,9 +14,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
-
-//go:embed stream/StreamReplica.java
-var streamSource []byte
 
 // Stream runs replicas that are StreamConsumers of Pulsar's V5 client on a scalable topic, one local process each.
 type Stream struct {
@@ -39,20 +33,13 @@ func NewStream(ctx context.Context, progress io.Writer, completed func(Completio
 	if s.jars, err = distribution.FetchClient(ctx, progress); err != nil {
 		return nil, err
 	}
-	return s, s.open(ctx, func() error {
-		if err := os.WriteFile(s.source(), streamSource, 0o600); err != nil {
-			return fmt.Errorf("writing the source of consumers: %w", err)
-		}
-		return nil
-	})
+	return s, s.open(ctx)
 }
-
-func (s *Stream) source() string { return filepath.Join(s.dir, "StreamReplica.java") }
 
 // command runs the source without a compiled class.
 func (s *Stream) command(args ...string) proc.Config {
 	flags := append(broker.JVMFlags(s.kit), "-Xmx128m", "-XX:MaxDirectMemorySize=128m", "-cp",
-		filepath.Join(s.jars, "*"), s.source())
+		filepath.Join(s.jars, "*"), s.source("stream/StreamReplica.java"))
 	return proc.Config{Path: s.kit.Java(), Args: append(flags, args...)}
 }
 
