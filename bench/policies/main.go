@@ -131,12 +131,8 @@ func (b bench) measure(ctx context.Context, name string) (r result, err error) {
 	defer s.Close()
 	watches, endWatches := context.WithCancel(ctx)
 	defer endWatches() // before the stage ends
-	kube, err := client.NewWithWatch(s.Cluster.RESTConfig(), client.Options{Scheme: s.Client.Scheme()})
-	if err != nil {
-		return r, fmt.Errorf("making a client: %w", err)
-	}
 	functions := fake.FunctionConfig{AdminURLs: []string{t.AdminURL()}, ServiceTime: time.Second}
-	if err := fake.CreateFunctions(ctx, kube, c.names, functions); err != nil {
+	if err := fake.CreateFunctions(ctx, s.Client, c.names, functions); err != nil {
 		return r, err
 	}
 	group.Go(func() error {
@@ -144,10 +140,10 @@ func (b bench) measure(ctx context.Context, name string) (r result, err error) {
 			c.scaled(function, replicas, time.Now())
 			return nil
 		}
-		return fake.FollowFunctions(watches, kube, stage.Namespace, start, scaled)
+		return fake.FollowFunctions(watches, s.Client, stage.Namespace, start, scaled)
 	})
 	group.Go(func() error {
-		return fake.Follow(watches, kube, &autoscalingv2.HorizontalPodAutoscalerList{}, stage.Namespace,
+		return fake.Follow(watches, s.Client, &autoscalingv2.HorizontalPodAutoscalerList{}, stage.Namespace,
 			func(event watch.Event) error {
 				if event.Type == watch.Added {
 					c.autoscaler(time.Now())
@@ -155,7 +151,7 @@ func (b bench) measure(ctx context.Context, name string) (r result, err error) {
 				return nil
 			})
 	})
-	r, err = scene{bench: b, crowd: c, topics: t, parts: s, client: kube, contender: name}.measure(ctx)
+	r, err = scene{bench: b, crowd: c, topics: t, parts: s, client: s.Client, contender: name}.measure(ctx)
 	if err != nil {
 		return r, fmt.Errorf("%w; the adapter's last lines:\n%s", err, s.Adapter.LogTail())
 	}

@@ -159,7 +159,8 @@ func (b bench) measure(ctx context.Context, policies int) (r row, err error) {
 	if err := s.Adapter.Stop(); err != nil { // it measures a start with everything there
 		return r, err
 	}
-	if err := sc.create(ctx, s.Cluster.RESTConfig(), s.Client.Scheme(), urls); err != nil {
+	sc.client = s.Client
+	if err := sc.create(ctx, urls); err != nil {
 		return r, err
 	}
 	follow, endFollow := context.WithCancel(ctx)

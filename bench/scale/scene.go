@@ -11,9 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -71,11 +69,7 @@ func (b bench) newScene(ctx context.Context, policies int) (sc *scene, urls []st
 }
 
 // create creates everything but the adapter.
-func (s *scene) create(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, urls []string) error {
-	var err error
-	if s.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
+func (s *scene) create(ctx context.Context, urls []string) error {
 	s.bench.tell("creating %d Functions", len(s.names))
 	functions := fake.FunctionConfig{AdminURLs: urls, Replicas: replicas, ServiceTime: time.Second / fake.Capacity}
 	if err := fake.CreateFunctions(ctx, s.client, s.names, functions); err != nil {

@@ -22,14 +22,13 @@ func withLooseSchema(t *testing.T, name string, work func()) {
 	t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	definition.Name = name
-	admin := definitions(t)
-	require.NoError(t, admin.Get(t.Context(), client.ObjectKeyFromObject(definition), definition))
+	require.NoError(t, people.Get(t.Context(), client.ObjectKeyFromObject(definition), definition))
 	strict := definition.Spec.Versions[0].Schema
 	anything := true
 	write := func(schema *apiextensionsv1.CustomResourceValidation) {
-		require.NoError(t, admin.Get(t.Context(), client.ObjectKeyFromObject(definition), definition))
+		require.NoError(t, people.Get(t.Context(), client.ObjectKeyFromObject(definition), definition))
 		definition.Spec.Versions[0].Schema = schema
-		require.NoError(t, admin.Update(t.Context(), definition))
+		require.NoError(t, people.Update(t.Context(), definition))
 	}
 	write(&apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 		Type: "object", XPreserveUnknownFields: &anything,
@@ -55,16 +54,6 @@ func awaitDefaults(t *testing.T, want bool) {
 			return found == want, fmt.Sprintf("minReplicas %t", found), err
 		})
 	require.NoError(t, err)
-}
-
-// definitions is a client for CustomResourceDefinitions.
-func definitions(t *testing.T) client.Client {
-	t.Helper()
-	scheme := people.Scheme()
-	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
-	admin, err := client.New(onControlPlane(t).RESTConfig(), client.Options{Scheme: scheme})
-	require.NoError(t, err)
-	return admin
 }
 
 func removeAll(t *testing.T, objects ...client.Object) {

@@ -43,15 +43,7 @@ func startControlPlane(ctx context.Context) (*cluster.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheme := runtime.NewScheme()
-	err = v1alpha1.AddToScheme(scheme)
-	if err == nil {
-		people, err = client.New(control.RESTConfig(), client.Options{Scheme: scheme})
-	}
-	if err != nil {
-		control.Stop()
-		return nil, err
-	}
+	people = control.Client
 	return control, nil
 }
 

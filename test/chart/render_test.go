@@ -29,9 +29,7 @@ func namespaceOf(name string) *corev1.Namespace {
 // administrator returns a client with all permissions on the control plane.
 func administrator(t *testing.T) client.Client {
 	t.Helper()
-	people, err := client.New(controlPlane.Need(t).RESTConfig(), client.Options{})
-	require.NoError(t, err)
-	return people
+	return controlPlane.Need(t).Client
 }
 
 // TestTheAPIServerTakesEveryObject validates strictly, other projects' objects by their definitions, and the pods in a

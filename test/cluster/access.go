@@ -10,11 +10,13 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
@@ -85,9 +87,9 @@ func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name 
 // ServiceAccountToken returns a token of an existing service account for 24 h.
 func (c *Cluster) ServiceAccountToken(ctx context.Context, namespace, name string) (string, error) {
 	seconds := int64(tokenLife.Seconds())
-	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds},
-	}, metav1.CreateOptions{})
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	err := c.Client.SubResource("token").Create(ctx, account, token)
 	if apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("requesting a token: %w: apply the service account %s/%s first", err, namespace, name)
 	}
@@ -102,7 +104,7 @@ func (c *Cluster) ServiceAccountToken(ctx context.Context, namespace, name strin
 func (c *Cluster) waitControllers(ctx context.Context) error {
 	err := WaitFor(ctx, "the controllers to serve the namespace default", readyPoll,
 		func(ctx context.Context) (bool, string, error) {
-			_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
+			err := c.Client.Get(ctx, client.ObjectKey{Namespace: "default", Name: "default"}, &corev1.ServiceAccount{})
 			return err == nil, "", err
 		})
 	if err != nil {

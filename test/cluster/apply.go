@@ -11,13 +11,16 @@ import (
 	"os"
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 const (
@@ -32,25 +35,31 @@ const (
 // namespaced object without a namespace goes to "default". Apply returns once CustomResourceDefinitions among the
 // objects are served, so the same call may have objects of their kinds.
 func (c *Cluster) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
-	c.mapper.Reset() // definitions may have changed in another way
 	for _, object := range objects {
 		kind, name := object.GroupVersionKind(), object.GetName()
-		resource, err := c.resource(kind, object.GetNamespace())
-		if err != nil {
-			return fmt.Errorf("applying %s %s: %w", kind.Kind, name, err)
-		}
-		object = object.DeepCopy()
-		_, err = resource.Apply(ctx, name, object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
-		if err != nil {
+		if err := c.apply(ctx, object.DeepCopy()); err != nil {
 			return fmt.Errorf("applying %s %s: %w", kind.Kind, name, err)
 		}
 		if kind.GroupKind() == (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
-			if err := c.waitCRD(ctx, resource, name); err != nil {
+			if err := c.waitCRD(ctx, name); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) error {
+	kind := object.GroupVersionKind()
+	mapping, err := c.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return err
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace && object.GetNamespace() == "" {
+		object.SetNamespace(metav1.NamespaceDefault)
+	}
+	return c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(fieldManager),
+		client.ForceOwnership)
 }
 
 // ApplyFiles applies all documents of the YAML or JSON files in order, as Apply does.
@@ -99,71 +108,24 @@ func readObjects(path string) (objects []*unstructured.Unstructured, err error) 
 	}
 }
 
-// resource returns the client of a kind.
-func (c *Cluster) resource(kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
-	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return nil, err
-	}
-	resource := c.dynamic.Resource(mapping.Resource)
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return resource, nil
-	}
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
-	return resource.Namespace(namespace), nil
-}
-
-// waitCRD returns once the definition is established and in discovery, by which clients map kinds; discovery follows a
-// little later.
-func (c *Cluster) waitCRD(ctx context.Context, definitions dynamic.ResourceInterface, name string) error {
+// waitCRD returns once the definition is established and in the discovery of all groups, by which clients map kinds;
+// that follows a little later.
+func (c *Cluster) waitCRD(ctx context.Context, name string) error {
 	return WaitFor(ctx, "CustomResourceDefinition "+name+" to be served", applyPoll,
 		func(ctx context.Context) (bool, string, error) {
-			definition, err := definitions.Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
+			var crd apiextensionsv1.CustomResourceDefinition
+			if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, &crd); err != nil {
 				return false, "", err
 			}
-			if condition(definition, "Established") != string(metav1.ConditionTrue) {
-				return false, fmt.Sprintf("conditions %v", conditions(definition)), nil
+			if !apihelpers.IsCRDConditionTrue(&crd, apiextensionsv1.Established) {
+				return false, fmt.Sprintf("conditions %v", crd.Status.Conditions), nil
 			}
-			return c.discovered(definition)
+			mapper, err := apiutil.NewDynamicRESTMapper(c.rest, c.check) // that of Client does not read all groups again
+			for _, version := range crd.Spec.Versions {
+				if err == nil && version.Served {
+					_, err = mapper.RESTMapping(schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}, version.Name)
+				}
+			}
+			return true, "", err
 		})
-}
-
-// discovered reports whether discovery has all served versions of the definition's kind.
-func (c *Cluster) discovered(definition *unstructured.Unstructured) (bool, string, error) {
-	c.mapper.Reset()
-	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, version := range versions {
-		fields, _ := version.(map[string]any)
-		if served, _ := fields["served"].(bool); !served {
-			continue
-		}
-		name, _ := fields["name"].(string)
-		if _, err := c.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, name); err != nil {
-			return false, "", err
-		}
-	}
-	return true, "", nil
-}
-
-// conditions are the conditions in an object's status.
-func conditions(object *unstructured.Unstructured) []any {
-	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	return list
-}
-
-// condition is the status of one condition, "" if the object lacks it.
-func condition(object *unstructured.Unstructured, name string) string {
-	for _, entry := range conditions(object) {
-		fields, _ := entry.(map[string]any)
-		if fields["type"] == name {
-			status, _ := fields["status"].(string)
-			return status
-		}
-	}
-	return ""
 }

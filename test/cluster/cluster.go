@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,12 +15,14 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
@@ -56,17 +59,15 @@ type Cluster struct {
 	// Etcd, APIServer and ControllerManager are its servers. A restart of APIServer, on the same port with the data in
 	// etcd, takes 2 to 4 s on an idle machine: meanwhile connections are refused, and every watch ends.
 	Etcd, APIServer, ControllerManager Program
+	// Client is an administrator's.
+	Client client.WithWatch
 
-	config  Config
-	dir     string
-	ports   ports
-	ids     identities
-	check   *http.Client // all servers accept it
-	rest    *rest.Config
-	client  kubernetes.Interface
-	dynamic dynamic.Interface
-	// mapper is reset where kinds may have been added.
-	mapper *restmapper.DeferredDiscoveryRESTMapper
+	config Config
+	dir    string
+	ports  ports
+	ids    identities
+	check  *http.Client // all servers accept it
+	rest   *rest.Config
 
 	endProcesses context.CancelFunc
 	stopOnce     sync.Once
@@ -161,13 +162,16 @@ func (c *Cluster) writeFiles() error {
 		return err
 	}
 	c.rest = c.adminConfig()
-	if c.client, err = kubernetes.NewForConfig(c.rest); err != nil {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme),
+		apiregistrationv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return fmt.Errorf("building the scheme: %w", err)
+	}
+	config := c.RESTConfig()
+	config.WarningHandlerWithContext = rest.WarningLogger{} // that of controller-runtime needs a logger
+	if c.Client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	if c.dynamic, err = dynamic.NewForConfig(c.rest); err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.client.Discovery()))
 	return nil
 }
 

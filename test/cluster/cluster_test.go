@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 )
@@ -90,11 +92,11 @@ func TestTwoClustersRunSideBySide(t *testing.T) {
 	one, two := startCluster(t, Config{}), startCluster(t, Config{})
 	namespace := object("v1", "Namespace", "", "only-in-one")
 	require.NoError(t, one.Apply(t.Context(), namespace))
-	_, err := one.client.CoreV1().Namespaces().Get(t.Context(), "only-in-one", metav1.GetOptions{})
+	require.NoError(t, one.Client.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace))
+	require.ErrorContains(t, two.Client.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace), "not found")
+	clients, err := discovery.NewDiscoveryClientForConfig(two.RESTConfig())
 	require.NoError(t, err)
-	_, err = two.client.CoreV1().Namespaces().Get(t.Context(), "only-in-one", metav1.GetOptions{})
-	require.ErrorContains(t, err, "not found")
-	version, err := two.client.Discovery().ServerVersion()
+	version, err := clients.ServerVersion()
 	require.NoError(t, err)
 	require.Equal(t, two.config.Binaries.KubernetesVersion, version.GitVersion)
 	require.Equal(t, "1", version.Major)
@@ -104,8 +106,8 @@ func TestTwoClustersRunSideBySide(t *testing.T) {
 	requireGone(t, one.Etcd, one.APIServer, one.ControllerManager)
 	require.NoDirExists(t, one.Dir())
 	one.Stop() // again
-	_, err = two.client.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
-	require.NoError(t, err, "the other cluster must go on")
+	require.NoError(t, two.Client.Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}),
+		"the other cluster must go on")
 }
 
 // requireGone asks the kernel: signal 0 to a process that was reaped fails.

@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const availablePoll = 100 * time.Millisecond
@@ -76,7 +78,7 @@ func (m MetricsAPI) objects(caBundle []byte) []*unstructured.Unstructured {
 			priority = 200 // the HPA controller takes the version that the server prefers
 		}
 		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": apiServices().GroupVersion().String(), "kind": "APIService",
+			"apiVersion": apiregistrationv1.SchemeGroupVersion.String(), "kind": "APIService",
 			"metadata": map[string]any{"name": apiServiceName(version)},
 			"spec": map[string]any{
 				"group": version.Group, "version": version.Version,
@@ -89,10 +91,6 @@ func (m MetricsAPI) objects(caBundle []byte) []*unstructured.Unstructured {
 	return objects
 }
 
-func apiServices() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
-}
-
 func apiServiceName(version schema.GroupVersion) string { return version.Version + "." + version.Group }
 
 // WaitMetricsAPI returns once the aggregator reports CustomMetrics as available: it reaches the server and accepts its
@@ -103,12 +101,10 @@ func (c *Cluster) WaitMetricsAPI(ctx context.Context) error {
 		name := apiServiceName(version)
 		errs = append(errs,
 			WaitFor(ctx, "APIService "+name+" to be available", availablePoll, func(ctx context.Context) (bool, string, error) {
-				service, err := c.dynamic.Resource(apiServices()).Get(ctx, name, metav1.GetOptions{})
-				if err != nil {
-					return false, "", err
-				}
-				return condition(service, "Available") == string(metav1.ConditionTrue),
-					fmt.Sprintf("conditions %v", conditions(service)), nil
+				var service apiregistrationv1.APIService
+				err := c.Client.Get(ctx, client.ObjectKey{Name: name}, &service)
+				return helper.IsAPIServiceConditionTrue(&service, apiregistrationv1.Available),
+					fmt.Sprintf("conditions %v", service.Status.Conditions), err
 			}))
 	}
 	return errors.Join(errs...)

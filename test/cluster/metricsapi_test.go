@@ -25,6 +25,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
@@ -166,14 +169,14 @@ func TestAggregatorRefusesAMetricsServerWithAnotherCertificate(t *testing.T) {
 
 	err = WaitFor(t.Context(), "the aggregator to refuse the certificate", availablePoll,
 		func(ctx context.Context) (bool, string, error) {
-			service, err := c.dynamic.Resource(apiServices()).Get(ctx, "v1beta2.custom.metrics.k8s.io", metav1.GetOptions{})
-			if err != nil {
+			var service apiregistrationv1.APIService
+			if err := c.Client.Get(ctx, client.ObjectKey{Name: "v1beta2.custom.metrics.k8s.io"}, &service); err != nil {
 				return false, "", err
 			}
-			if condition(service, "Available") == string(metav1.ConditionTrue) {
+			if helper.IsAPIServiceConditionTrue(&service, apiregistrationv1.Available) {
 				return false, "", errors.New("the APIService became available")
 			}
-			detail := fmt.Sprint(conditions(service))
+			detail := fmt.Sprint(service.Status.Conditions)
 			return strings.Contains(detail, "certificate signed by unknown authority"), detail, nil
 		})
 	require.NoError(t, err)
@@ -183,23 +186,25 @@ func workers() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "test.pulsar-autoscaler.io", Version: "v1", Resource: "workers"}
 }
 
+// workerOf returns a worker with only its name.
+func workerOf(name string) *unstructured.Unstructured {
+	return object("test.pulsar-autoscaler.io/v1", "Worker", "default", name)
+}
+
 func setStatusReplicas(t *testing.T, c *Cluster, replicas int) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"status":{"replicas":%d,"selector":"app=counter"}}`, replicas)
-	_, err := c.dynamic.Resource(workers()).Namespace("default").Patch(
-		t.Context(), "counter", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
-	require.NoError(t, err)
+	require.NoError(t,
+		c.Client.Status().Patch(t.Context(), workerOf("counter"), client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
 func requireReplicas(t *testing.T, c *Cluster, want int64) {
 	t.Helper()
 	what := fmt.Sprintf("the HPA to set %d replicas", want)
 	require.NoError(t, WaitFor(t.Context(), what, 100*time.Millisecond, func(ctx context.Context) (bool, string, error) {
-		worker, err := c.dynamic.Resource(workers()).Namespace("default").Get(ctx, "counter", metav1.GetOptions{})
-		if err != nil {
-			return false, "", err
-		}
-		hpa, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Get(ctx, "counter", metav1.GetOptions{})
+		worker, hpa := workerOf("counter"), workerHPA("counter")
+		err := errors.Join(c.Client.Get(ctx, client.ObjectKeyFromObject(worker), worker),
+			c.Client.Get(ctx, client.ObjectKeyFromObject(hpa), hpa))
 		if err != nil {
 			return false, "", err
 		}
@@ -218,7 +223,7 @@ func workerHPA(name string) *autoscalingv2.HorizontalPodAutoscaler {
 		Policies: []autoscalingv2.HPAScalingPolicy{{Type: autoscalingv2.PodsScalingPolicy, Value: 100, PeriodSeconds: 1}},
 	}
 	return &autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: worker, MinReplicas: new(int32(1)), MaxReplicas: 20,
 			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &rules, ScaleDown: &rules},

@@ -17,9 +17,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 var recordTo = flag.String("record-hpa", "",
@@ -88,8 +88,8 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		r.users.ServeHTTP(w, request)
 		return
 	}
-	worker, err := r.c.dynamic.Resource(workers()).Namespace("default").Get(request.Context(), name, metav1.GetOptions{})
-	if err != nil {
+	worker := workerOf(name)
+	if err := r.c.Client.Get(request.Context(), client.ObjectKeyFromObject(worker), worker); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -144,9 +144,7 @@ func TestRecordTheRealHPA(t *testing.T) {
 	r.began, r.value = time.Now(), script()[0].value
 	for _, name := range names {
 		createWorker(t, c, name)
-		_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), recordedHPA(name),
-			metav1.CreateOptions{})
-		require.NoError(t, err)
+		require.NoError(t, c.Client.Create(t.Context(), recordedHPA(name)))
 	}
 	script := script()
 	last := script[len(script)-1].from
@@ -186,9 +184,8 @@ func createWorker(t *testing.T, c *Cluster, name string) {
 // followSpec copies spec.replicas of a worker to status.replicas, as its controller would.
 func followSpec(t *testing.T, c *Cluster, name string) {
 	t.Helper()
-	all := c.dynamic.Resource(workers()).Namespace("default")
-	worker, err := all.Get(t.Context(), name, metav1.GetOptions{})
-	require.NoError(t, err)
+	worker := workerOf(name)
+	require.NoError(t, c.Client.Get(t.Context(), client.ObjectKeyFromObject(worker), worker))
 	spec, _, err := unstructured.NestedInt64(worker.Object, "spec", "replicas")
 	require.NoError(t, err)
 	status, found, err := unstructured.NestedInt64(worker.Object, "status", "replicas")
@@ -197,8 +194,7 @@ func followSpec(t *testing.T, c *Cluster, name string) {
 		return
 	}
 	patch := fmt.Sprintf(`{"status":{"replicas":%d,"selector":"app=%s"}}`, spec, name)
-	_, err = all.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
-	require.NoError(t, err)
+	require.NoError(t, c.Client.Status().Patch(t.Context(), worker, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
 // recordedHPA has no behavior, or the default with another window.

@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 func TestAnAPIServerThatIsRestartedHasWhatWasThereAtTheSameAddress(t *testing.T) {
@@ -16,8 +17,7 @@ func TestAnAPIServerThatIsRestartedHasWhatWasThereAtTheSameAddress(t *testing.T)
 	before := c.APIServer.Process()
 	require.NoError(t, c.APIServer.Restart(t.Context()))
 	require.NotEqual(t, before.Pid(), c.APIServer.Process().Pid())
-	_, err := c.client.CoreV1().Namespaces().Get(t.Context(), "kept", metav1.GetOptions{})
-	require.NoError(t, err)
+	require.NoError(t, c.Client.Get(t.Context(), client.ObjectKey{Name: "kept"}, &corev1.Namespace{}))
 	select {
 	case <-c.ControllerManager.Done():
 		t.Fatal("the controllers ended with it")

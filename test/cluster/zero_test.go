@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -31,15 +31,13 @@ func TestHPAScalesACustomResourceByAnAggregatedMetric(t *testing.T) {
 	setStatusReplicas(t, c, 1)
 
 	metrics.set(7)
-	_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), workerHPA("counter"),
-		metav1.CreateOptions{})
-	require.NoError(t, err)
+	require.NoError(t, c.Client.Create(t.Context(), workerHPA("counter")))
 	requireReplicas(t, c, 7)
 	setStatusReplicas(t, c, 7)
 	metrics.set(2)
 	requireReplicas(t, c, 2)
-	worker, err := c.dynamic.Resource(workers()).Namespace("default").Get(t.Context(), "counter", metav1.GetOptions{})
-	require.NoError(t, err)
+	worker := workerOf("counter")
+	require.NoError(t, c.Client.Get(t.Context(), client.ObjectKeyFromObject(worker), worker))
 	writer, err := plan.LastWriter(worker.GetManagedFields(), []string{"spec", "replicas"})
 	require.NoError(t, err)
 	require.Equal(t, "a HorizontalPodAutoscaler (manager kube-controller-manager, Update, subresource scale)",
@@ -65,18 +63,16 @@ func TestHPAScalesACustomResourceByAnAggregatedMetric(t *testing.T) {
 // scaleWorker writes spec.replicas as kubectl scale does.
 func scaleWorker(t *testing.T, c *Cluster, replicas int) {
 	t.Helper()
-	_, err := c.dynamic.Resource(workers()).Namespace("default").Patch(
-		t.Context(), "counter", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`,
-			replicas), metav1.PatchOptions{}, "scale")
-	require.NoError(t, err)
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	require.NoError(t, c.Client.SubResource("scale").Patch(t.Context(), workerOf("counter"), patch))
 }
 
 func requireScalingActive(t *testing.T, c *Cluster, status corev1.ConditionStatus, reason string) {
 	t.Helper()
 	require.NoError(t,
 		WaitFor(t.Context(), "ScalingActive "+reason, 100*time.Millisecond, func(ctx context.Context) (bool, string, error) {
-			hpa, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Get(ctx, "counter", metav1.GetOptions{})
-			if err != nil {
+			hpa := workerHPA("counter")
+			if err := c.Client.Get(ctx, client.ObjectKeyFromObject(hpa), hpa); err != nil {
 				return false, "", err
 			}
 			for _, one := range hpa.Status.Conditions {

@@ -53,12 +53,10 @@ type touched struct {
 // touch changes the mesh until the test ends, and watches the replicas of its first entry.
 func touch(t *testing.T, m *stage.Mesh) *touched {
 	t.Helper()
-	watcher, err := client.NewWithWatch(scene.Cluster.RESTConfig(), client.Options{})
-	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(m.Object().GroupVersionKind())
-	events, err := watcher.Watch(ctx, list, client.InNamespace(stage.Namespace),
+	events, err := scene.Client.Watch(ctx, list, client.InNamespace(stage.Namespace),
 		client.MatchingFields{"metadata.name": m.Name})
 	require.NoError(t, err)
 	watched := &touched{}

@@ -22,8 +22,7 @@ import (
 // requireTranslatable creates the objects that package policy/migrate translates, and deletes them before KEDA runs.
 func requireTranslatable(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	people, err := client.New(c.RESTConfig(), client.Options{})
-	require.NoError(t, err)
+	people := c.Client
 	require.NoError(t, people.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
 	text, err := os.ReadFile(filepath.Join("..", "..", "policy", "migrate", "testdata", "scaledobjects.yaml"))
 	require.NoError(t, err)

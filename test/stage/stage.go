@@ -15,11 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
@@ -70,7 +67,7 @@ type Stage struct {
 	KEDA   *keda.KEDA
 	Scaler *Scaler
 	// Client is an administrator's.
-	Client client.Client
+	Client client.WithWatch
 
 	dir     string // what is written
 	sources string // of the product
@@ -111,13 +108,7 @@ func Open(ctx context.Context, config Config) (_ *Stage, err error) {
 	if err := s.startServers(ctx, config); err != nil {
 		return nil, err
 	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("building the scheme: %w", err)
-	}
-	if s.Client, err = client.New(s.Cluster.RESTConfig(), client.Options{Scheme: scheme}); err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
+	s.Client = s.Cluster.Client
 	if config.AdminURL == "" {
 		config.AdminURL = s.Broker.AdminURL()
 		if err := s.startMesh(ctx); err != nil {
