@@ -48,7 +48,7 @@ func soonRules() (path string, err error) {
 }
 
 func closePrometheus(s *prometheus.Server) error {
-	s.Stop()
+	s.Kill()
 	return nil
 }
 

@@ -22,7 +22,7 @@ import (
 const metricsReader = "pulsar-autoscaler-metrics-reader"
 
 // StartPrometheus starts a real Prometheus that scrapes the adapter every second over HTTPS, verifies its certificate,
-// and has only the permissions of deploy/monitoring. It lives until Stop or the end of ctx. Build its binaries before a
+// and has only the permissions of deploy/monitoring. It lives until Kill or the end of ctx. Build its binaries before a
 // step with a timeout.
 func (s *Stage) StartPrometheus(ctx context.Context, ruleFiles ...string) (*prometheus.Server, error) {
 	dir := filepath.Join(s.dir, "prometheus")
