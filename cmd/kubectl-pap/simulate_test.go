@@ -133,7 +133,7 @@ func TestSimulateReadsThePolicyOfTheContextsNamespace(t *testing.T) {
 			`policy="thumbs"})`)
 	}
 	require.NoError(t, os.WriteFile(kubeconfig, []byte("{"), 0o600))
-	for want, args := range map[string][]string{"reading the kubeconfig: ": nil, `namespace="shop"`: {"-n", "shop"}} {
+	for want, args := range map[string][]string{"reading the kubeconfig": nil, `namespace="shop"`: {"-n", "shop"}} {
 		_, err := kubectlPap(t, function, append([]string{"simulate", "-f", "-", "--prometheus", prometheus.URL}, args...)...)
 		require.ErrorContains(t, err, want)
 	}

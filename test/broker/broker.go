@@ -77,7 +77,8 @@ type Broker struct {
 }
 
 // Start runs a broker and returns when it is ready: healthy, with the namespace public/default and, unless
-// WithoutWorker, a worker that has a leader. The broker lives until Stop, Kill or the end of ctx. After an error nothing runs.
+// WithoutWorker, a worker that has a leader. The broker lives until Stop, Kill or the end of ctx. After an error
+// nothing runs.
 func Start(ctx context.Context, config Config) (*Broker, error) {
 	if err := config.validate(); err != nil {
 		return nil, err

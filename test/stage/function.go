@@ -35,8 +35,8 @@ const Namespace = "default"
 // FunctionConfig configures a Function. Name and ServiceTime are required.
 type FunctionConfig struct {
 	Name string
-	// Java replicas are Pulsar's own function instances, a process each. Otherwise they are light: Pulsar consumers in this
-	// process.
+	// Java replicas are Pulsar's own function instances, a process each. Otherwise they are light: Pulsar consumers in
+	// this process.
 	Java bool
 	// ServiceTime of a message.
 	ServiceTime time.Duration

@@ -57,7 +57,8 @@ func TunedKEDA(s model.Scenario) Controller { return KEDA(tunedThreshold(s), 0)(
 func KEDA(threshold float64, cooldown time.Duration) New {
 	return func(model.Scenario) Controller {
 		return &keda{
-			hpa: hpa{window: Window{Seconds: hpaDownWindow}, behavior: true}, threshold: threshold, cooldown: int(cooldown.Seconds()),
+			hpa:       hpa{window: Window{Seconds: hpaDownWindow}, behavior: true},
+			threshold: threshold, cooldown: int(cooldown.Seconds()),
 		}
 	}
 }
