@@ -138,7 +138,7 @@ func TestTheEncodingIsStillThatOfVersion1(t *testing.T) {
 func TestAnEarlierCheckpointIsRead(t *testing.T) {
 	const at = `"2026-11-21T12:00:00Z"`
 	state, err := policy.DecodeState(opaque(`{"v":1,"floor":{"messages":1,"idle":2},"zero":{"backoff":1,"until":`+at+
-		`},"plateau":{"quiet":`+at+`},"surplus":{"since":`+at+`},"contradiction":{"since":`+at+`}}`), noon())
+		`},"plateau":{"quiet":`+at+`,"falseAt":`+at+`},"surplus":{"since":`+at+`},"contradiction":{"since":`+at+`}}`), noon())
 	require.NoError(t, err)
 	require.Equal(t, policy.State{Floor: policy.Floor{Messages: 1}}, state)
 }

@@ -36,9 +36,8 @@ type Plateau struct {
 	Seen Seen `json:"seen"`
 	// Doubtful is true while what was seen is too little for a verdict, and looks like a plateau.
 	Doubtful bool `json:"doubtful"`
-	// Pause is the time until the next try, and FalseAt when a ceiling was found to be none.
-	Pause   time.Duration `json:"block"`
-	FalseAt time.Time     `json:"falseAt"`
+	// Pause is the time until the next try.
+	Pause time.Duration `json:"block"`
 }
 
 // Output is what a number of replicas processes together, in messages per second.
@@ -96,7 +95,6 @@ const (
 	// The first try is early, since a wrong ceiling is expensive. Without slack only a try shows that a limit was lifted.
 	firstCeiling   = 4 * time.Minute
 	longestCeiling = 15 * time.Minute
-	falseAlarm     = 30 * time.Minute
 )
 
 // Ceiling is the limit of the replicas; 0 for none.
@@ -115,13 +113,13 @@ func (p Plateau) blocksLearning(r backlog.Reading) bool {
 		(!known || now.Replicas > p.Reference.Replicas || now.Processed < slowedShare*p.Reference.Processed)
 }
 
-func (p Plateau) none() Plateau { return Plateau{Pause: p.Pause, FalseAt: p.FalseAt} }
+func (p Plateau) none() Plateau { return Plateau{Pause: p.Pause} }
 
 // begin verifies a scale-up. It uses the learned capacity for a poll with few messages, and for a pool that was not
 // saturated if the new replicas are enough to show an effect.
 func (p Plateau) begin(in Input, each float64, saturated bool, wanted int32) Plateau {
 	now, known := output(in.Reading)
-	if !known || p.Stage != "" || in.Now.Sub(p.FalseAt) < falseAlarm || in.Spec.Mode == v1alpha1.ModeRecommend ||
+	if !known || p.Stage != "" || in.Spec.Mode == v1alpha1.ModeRecommend ||
 		!saturated && float64(wanted) < significantShare*now.Replicas {
 		return p
 	}
@@ -259,17 +257,12 @@ func (p Plateau) check(in Input, floor Floor, now Output, saturated bool) Platea
 	var mean Output
 	p.Seen, mean = p.Seen.plus(in, now)
 	enough := p.Seen.Polls >= plateauPolls && (liftedShare-1)*p.Seen.Messages > math.Sqrt(p.Seen.Messages)
-	// Clearly less than their share of the plateau: the limit is another one now.
-	share := p.Reference.Processed * min(1, mean.Replicas/p.Reference.Replicas)
 	switch age := in.Now.Sub(p.Since); {
 	case !enough:
 		return p
-	case mean.Processed > liftedShare*p.Reference.Processed, mean.Processed < slowedShare*share:
+	case mean.Processed > liftedShare*p.Reference.Processed,
+		mean.Processed < slowedShare*p.Reference.Processed: // the limit is another one now, or fewer replicas do less
 		return p.none()
-	case p.Stage == Limited && p.fewerDoLess(mean):
-		after := p.none()
-		after.FalseAt = in.Now
-		return after
 	case p.Stage == Trying:
 		p.Stage, p.Since, p.Pause = Limited, in.Now, min(longestCeiling, 2*p.Pause)
 		p.Replicas = max(1, in.minReplicas(), int32(math.Round(float64(p.Replicas)/probeStep)))
@@ -279,11 +272,4 @@ func (p Plateau) check(in Input, floor Floor, now Output, saturated bool) Platea
 	}
 	p.Seen = Seen{}
 	return p
-}
-
-// fewerDoLess reports whether clearly fewer replicas process less than those at the plateau, about in proportion.
-func (p Plateau) fewerDoLess(now Output) bool {
-	before := p.Reference
-	return significantShare*now.Replicas <= before.Replicas &&
-		now.Processed < before.Processed*(1+now.Replicas/before.Replicas)/2
 }

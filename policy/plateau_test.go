@@ -95,11 +95,6 @@ func TestAScaleUpIsVerified(t *testing.T) {
 		"not at maxReplicas": {policy.Plateau{}, 1, func(poll int) policy.Input {
 			return capped(doing(5, 500, poll))
 		}, func(t *testing.T, p policy.Plateau) { require.Empty(t, p.Stage) }},
-		"not soon after a false alarm": {
-			policy.Plateau{FalseAt: noon().Add(-29 * time.Minute)},
-			1, same(5, 500),
-			func(t *testing.T, p policy.Plateau) { require.Empty(t, p.Stage) },
-		},
 		"not by one good poll": {verifying(), 1, raised(900), func(t *testing.T, p policy.Plateau) {
 			require.Equal(t, policy.Verifying, p.Stage)
 			require.False(t, p.Doubtful)
@@ -295,7 +290,7 @@ func TestACeiling(t *testing.T) {
 		},
 		"was a false alarm when fewer do less": {
 			limited(0, pause), 3, func(poll int) policy.Input { return doing(6, 350, poll) },
-			policy.Plateau{Pause: pause, FalseAt: noon().Add(30 * time.Second)},
+			policy.Plateau{Pause: pause},
 		},
 		"is tried a quarter higher after its pause": {
 			limited(6*time.Minute, pause), 3, func(poll int) policy.Input { return doing(6, 500, poll) },

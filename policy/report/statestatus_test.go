@@ -63,7 +63,7 @@ func TestAClockThatIsBehindHoldsNothingForLonger(t *testing.T) {
 	require.Equal(t, now, resumed.LearnedAt)
 	require.Equal(t, now, resumed.Capacity.LearnedAt)
 	require.Equal(t, now, resumed.Plateau.Since)
-	require.Equal(t, now, resumed.Plateau.FalseAt)
+	require.Equal(t, now, resumed.Plateau.Seen.From)
 	in := input(40, reading(0, 1))
 	in.Spec.MaxReplicas = 100
 	resumed.Plateau, resumed.Decided, resumed.Start = policy.Plateau{}, policy.Decided{}, policy.Start{}
