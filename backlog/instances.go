@@ -160,7 +160,9 @@ func (s *instancesSum) reading() InstancesReading {
 		return unknownInstances(errNoInstance)
 	}
 	r := unknownInstances(ErrNoRate)
-	r.InFlight = s.over(s.answering, float64(s.inFlight))
+	asked := float64(s.answering + s.silent)
+	consuming := min(asked, s.consuming) // one that starts is silent, and does not consume yet
+	r.InFlight = over(s.answering, consuming, float64(s.inFlight))
 	r.ServiceTime = Unknown(errNoCalls)
 	switch {
 	case s.timed > 0:
@@ -177,20 +179,19 @@ func (s *instancesSum) reading() InstancesReading {
 	}
 	if s.measured > 0 {
 		r.Window = s.window
-		r.ProcessRate = s.over(s.measured, s.processed)
-		r.UserExceptionRate, r.SystemExceptionRate = s.over(s.measured, s.userFailed), s.over(s.measured, s.systemFailed)
+		r.UserExceptionRate = over(s.measured, consuming, s.userFailed)
+		r.SystemExceptionRate = over(s.measured, consuming, s.systemFailed)
+		if !math.IsInf(s.consuming, 1) {
+			consuming = s.consuming // decisions need the rate of all, also of those that were added since the last answer
+		}
+		r.ProcessRate = over(s.measured, consuming, s.processed)
 	}
 	return r
 }
 
-// over is a sum over some instances: a lower bound if another one may consume. One that starts is silent and does not
-// consume yet, and one that was added since the last answer may, so as many as consume are all.
-func (s *instancesSum) over(instances int, sum float64) Measurement {
-	all := s.consuming
-	if math.IsInf(all, 1) {
-		all = float64(s.answering + s.silent)
-	}
-	if float64(instances) >= all {
+// over is a sum over some instances: a lower bound if more consume.
+func over(instances int, consuming, sum float64) Measurement {
+	if float64(instances) >= consuming {
 		return Known(sum)
 	}
 	return AtLeast(sum, errNotAll)

@@ -129,7 +129,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				require.InDelta(t, 1.0/14, valueOf(t, r.ServiceTime), 1e-9)
 			},
 		},
-		"knows the least of every sum if more consume than it has read": {
+		"knows the least of the rate if more consume than were asked": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(0, 0, 0, 0, 0)}},
 				{at: 10, instances: []InstanceSample{java.counts(51, 50, 0, 50, 5*time.Second)}},
@@ -137,7 +137,8 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 			consumers: Known(2),
 			check: func(t *testing.T, r InstancesReading) {
 				require.InDelta(t, 5, leastOf(t, r.ProcessRate), 1e-9)
-				require.InDelta(t, 1, leastOf(t, r.InFlight), 0)
+				require.InDelta(t, 1, valueOf(t, r.InFlight), 0)
+				require.InDelta(t, 0, valueOf(t, r.UserExceptionRate), 0)
 				require.InDelta(t, 0.5, valueOf(t, r.Busy), 1e-9)
 			},
 		},

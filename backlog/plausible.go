@@ -217,7 +217,8 @@ func (t *topicState) agree(first, second TopicSample) bool {
 	before, after := t.changeTo(first), known.changeTo(second)
 	published := slack + before.published + rateFactor*t.accepted.all().most*after.seconds()
 	explained := before.unexplained.plus(slack)
-	return !after.shrunk && after.contradiction == "" && after.published <= published &&
+	same := !after.shrunk && len(after.answer) == len(known.partitions.indices)
+	return same && after.contradiction == "" && after.published <= published &&
 		after.unexplained.larger(explained) == explained
 }
 

@@ -123,11 +123,14 @@ func TestCountersThatStopNeedASecondAnswerOnce(t *testing.T) {
 
 func TestCheckSecond(t *testing.T) {
 	good := partitioned(60, backlog.Full, busyPartition(6), busyPartition(6))
-	leap := func(second int, published int64) backlog.TopicSample {
-		p := busyPartition(6)
-		p.published, p.backlog = p.published+published, p.backlog+published
-		return partitioned(second, backlog.Full, p, p)
+	leaps := func(second int, published ...int64) backlog.TopicSample {
+		parts := []part{busyPartition(6), busyPartition(6)}
+		for i := range parts {
+			parts[i].published, parts[i].backlog = parts[i].published+published[i], parts[i].backlog+published[i]
+		}
+		return partitioned(second, backlog.Full, parts...)
 	}
+	leap := func(second int, published int64) backlog.TopicSample { return leaps(second, published, published) }
 	reloaded := func(second int, published int64) backlog.TopicSample {
 		p := part{published: published, delivered: published, backlog: 100, unacked: 50, consumers: []string{"a"}}
 		return partitioned(second, backlog.Full, p, p)
@@ -145,6 +148,7 @@ func TestCheckSecond(t *testing.T) {
 		},
 		"not a different second answer":                    {leap(60, 1e6), leap(61, 5e6), false},
 		"not one with a partition that the first lacks":    {lacking(leap(60, 1e6), 0), leap(61, 5e6), false},
+		"not one with the last partition, which it lacks":  {lacking(leap(60, 1e6), 1), leaps(61, 1e6, 5e6), false},
 		"not an answer that only contradicts earlier ones": {backlog.TopicSample{}, leap(60, 1e6), false},
 		"not one that is as old as the last":               {leap(50, 1e6), leap(50, 1e6), false},
 	}

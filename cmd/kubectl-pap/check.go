@@ -52,7 +52,7 @@ delete, as in the role "edit". Without one of the following the check is "unknow
 
   list of apiservices                    metrics API, certificate
   create of localsubjectaccessreviews    rights, as the role "admin" has; with --install create of subjectaccessreviews
-  get of the target of Function Mesh     receive queue
+  get of the target of Function Mesh     receive queue, maxReplicas to take over
   get of customresourcedefinitions       CRDs, with --install
   get of deployments                     adapter, with --install, as the role "view" has`
 

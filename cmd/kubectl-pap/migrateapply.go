@@ -220,6 +220,8 @@ func (g begunBy) waits() (why string, remains bool) {
 		switch p := &g.policies[i].Policy; {
 		case p.Spec.Mode.IsAuto():
 			auto++
+		case p.Spec.Mode == v1alpha1.ModePaused && pausedOrigin(&g.policies[i]) != nil:
+			return fmt.Sprintf("policy %s is paused, as is %s", p.Name, pausedOrigin(&g.policies[i])), false
 		case p.Spec.Mode != v1alpha1.ModeRecommend:
 			return fmt.Sprintf("policy %s has mode %s: set it to Recommend first", p.Name, p.Spec.Mode), true
 		case p.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver:
@@ -238,10 +240,17 @@ func (g begunBy) waits() (why string, remains bool) {
 	return "", false
 }
 
+// pausedOrigin is an autoscaler of the policy's target that a user paused; nil for none.
+func pausedOrigin(b *migrate.Begun) *migrate.Origin {
+	if i := slices.IndexFunc(b.Origins, func(o migrate.Origin) bool { return o.Paused }); i >= 0 {
+		return &b.Origins[i]
+	}
+	return nil
+}
+
 // notReady is why a policy in mode Recommend should not be switched; empty for no reason.
 func notReady(b *migrate.Begun) string {
 	p := &b.Policy
-	paused := slices.IndexFunc(b.Origins, func(o migrate.Origin) bool { return o.Paused })
 	ready := apimeta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
 	switch applied := apimeta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAutoscalerApplied); {
 	case ready == nil || ready.ObservedGeneration != p.Generation:
@@ -251,9 +260,9 @@ func notReady(b *migrate.Begun) string {
 	case applied != nil && applied.Status == metav1.ConditionTrue && applied.Reason != v1alpha1.ReasonRecommendOnly &&
 		applied.Reason != v1alpha1.ReasonPaused: // which ends without a change of the policy
 		return fmt.Sprintf("policy %s would not scale in mode Auto: %s: %s", p.Name, applied.Reason, applied.Message)
-	case paused >= 0:
+	case pausedOrigin(b) != nil:
 		return fmt.Sprintf("%s is paused, and policy %s would scale its target in mode Auto: resume it first",
-			b.Origins[paused], p.Name)
+			pausedOrigin(b), p.Name)
 	case served.SwitchedOff(p) != "":
 		return fmt.Sprintf("policy %s would not scale in mode Auto: %s", p.Name, served.SwitchedOff(p))
 	case p.Status.DesiredReplicas == nil:

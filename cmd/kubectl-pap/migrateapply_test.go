@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -123,7 +125,12 @@ func TestMigrateLeavesAPausedScaledObject(t *testing.T) {
 				require.ErrorContains(t, err, "pap/billing in namespace shop was not switched")
 				require.Contains(t, flat(out), "ScaledObject billing is paused, and policy billing would scale its target in mode "+
 					"Auto: resume it first")
-				require.NotContains(t, flat(out), "or set mode Paused", "such a policy is not switched either")
+				billing := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "billing"}}
+				require.NoError(t, kube.Patch(t.Context(), billing,
+					client.RawPatch(types.MergePatchType, []byte(`{"spec":{"mode":"Paused"}}`))))
+				out, err = migrateStep(t, kube, "", true)
+				require.NotContains(t, err.Error(), "pap/billing")
+				require.Contains(t, flat(out), "policy billing is paused, as is ScaledObject billing")
 			}
 		})
 	}

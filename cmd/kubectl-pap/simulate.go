@@ -242,7 +242,7 @@ func (o *simulateOptions) policy(ctx context.Context, flags *pflag.FlagSet,
 		policy.Namespace, err = newClusterFlags().namespace()
 		needed := o.trace == "" && policy.Name != "" && o.prometheus.namespace == ""
 		if needed && err != nil && !errors.Is(err, clientcmd.ErrEmptyConfig) {
-			return policy, err
+			return policy, fmt.Errorf("%w; or set -n", err)
 		}
 	}
 	sets := func(name string) bool { return o.policyFile == "" || flags.Changed(name) }

@@ -24,7 +24,7 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer, held func() int) *metrics {
 	factory := promauto.With(registerer)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "pulsar_autoscaler_keda_held_triggers", Help: "Triggers that are unknown, at least in part.",
+		Name: "pulsar_autoscaler_keda_held_triggers", Help: "Triggers with held replicas: unknown, at least in part.",
 	}, func() float64 { return float64(held()) })
 	return &metrics{
 		requests: factory.NewCounterVec(prometheus.CounterOpts{
@@ -66,7 +66,7 @@ func newTriggerSeries(last *lastSamples, signals Signals) *triggerSeries {
 			[]string{"namespace", "scaled_object", "subject"}, nil)
 	}
 	return &triggerSeries{
-		last: last, signals: signals, held: desc("held", "Triggers that are unknown, at least in part. Always 1."),
+		last: last, signals: signals, held: desc("held", "Triggers with held replicas: unknown, at least in part. Always 1."),
 		rows: []triggerRow{
 			{
 				desc("ready_messages", "Ready messages: the backlog without delayed messages."),
