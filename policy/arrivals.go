@@ -23,8 +23,6 @@ type Arrivals struct {
 	Counted    RateAt  `json:"counted"`
 	// Rise is the relative rise to expect within a reaction time: the largest recent one. It decays over 50 min.
 	Rise float64 `json:"rise"`
-	// Calm is Rise without pulses: what to expect while these are foreseen.
-	Calm float64 `json:"calm"`
 	// Peak is the highest recent Rate. It decays over an hour. Headroom covers a load that was seen before, not more.
 	Peak float64 `json:"peak"`
 	// RoseAt is the time of a step up while it enters the window of a rate. FellAt is when rates fell far below Rate:
@@ -107,12 +105,11 @@ func (a *Arrivals) deviation(rate float64, window time.Duration) float64 {
 	return math.Sqrt(max(1, a.Dispersion) * rate / max(1, window.Seconds()))
 }
 
-// learnArrivals learns from a publish rate, which rises since a pulse began, or not. The latency objective and the
-// reaction time are in seconds.
-func learnArrivals(before *Arrivals, p forecast.Rate, pulse bool, objective, react float64) *Arrivals {
+// learnArrivals learns from a publish rate. The latency objective and the reaction time are in seconds.
+func learnArrivals(before *Arrivals, p forecast.Rate, objective, react float64) *Arrivals {
 	if before == nil {
 		return &Arrivals{
-			At: p.At, Rate: p.PerSecond, Peak: p.PerSecond, Rise: firstRise, Calm: firstRise, Dispersion: 1,
+			At: p.At, Rate: p.PerSecond, Peak: p.PerSecond, Rise: firstRise, Dispersion: 1,
 			Counted: RateAt{p.At, p.PerSecond}, Past: []RateAt{{At: p.At, Rate: p.PerSecond}},
 		}
 	}
@@ -140,7 +137,7 @@ func learnArrivals(before *Arrivals, p forecast.Rate, pulse bool, objective, rea
 	plunged := p.PerSecond > 0 && p.PerSecond < plungedShare*before.Rate
 	after.confirmFall(before, p, step && gap < 0 || plunged)
 	after.Peak = max(after.Rate, before.Peak+smoothing(seconds, peakForgotten.Seconds())*(after.Rate-before.Peak))
-	after.learnRise(p.At, elapsed, react, pulse)
+	after.learnRise(p.At, elapsed, react)
 	return &after
 }
 
@@ -174,7 +171,7 @@ func (a *Arrivals) confirmFall(before *Arrivals, p forecast.Rate, far bool) {
 
 // learnRise compares the mean rate of a reaction time with the rate before: replicas have to process the difference
 // until new ones consume. A flood of a few seconds counts less than its peak. After a gap there is no rise.
-func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64, pulse bool) {
+func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64) {
 	past := a.Past
 	for len(past) > 1 && now.Sub(past[1].At).Seconds() >= react {
 		past = past[1:]
@@ -187,10 +184,6 @@ func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64
 		rise := meanSince(past, RateAt{At: now, Rate: a.Rate})/first.Rate - 1
 		left := 1 - smoothing(elapsed.Seconds(), riseForgotten.Seconds())
 		a.Rise = min(maxRise, max(minRise, rise, a.Rise*left))
-		if pulse {
-			rise = 0
-		}
-		a.Calm = min(maxRise, max(minRise, rise, a.Calm*left))
 	}
 	if now.Sub(past[len(past)-1].At).Seconds() < react/pastRates {
 		a.Past = past
@@ -223,7 +216,7 @@ const (
 // objective needs less of it, and so do pulses that are foreseen, by the weight of their record.
 func (a *Arrivals) targetUtilization(objective, react, foreseen float64) float64 {
 	tolerated := 1 + objective/react
-	wanted := min(maxUtilization, max(minUtilization, tolerated/(1+a.Rise+foreseen*(a.Calm-a.Rise))))
+	wanted := min(maxUtilization, max(minUtilization, tolerated/(1+a.Rise*(1-foreseen))))
 	if a.Peak <= 0 {
 		return wanted
 	}

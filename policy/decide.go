@@ -95,10 +95,9 @@ func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	in.Reading = confirmed(in.Reading)
 	if rate, err := before.Arrivals.publishRate(in.Reading); err == nil {
 		objective, react := LatencyObjective(in.Spec).Seconds(), after.Start.react(in)
-		var pulse bool
-		after.Pulses, pulse = foresight{in: in, state: before}.learn(react)
+		after.Pulses = foresight{in: in, state: before}.learn()
 		after.Upstream = before.Upstream.learn(newestRate(in.Reading).PerSecond, in.Upstream)
-		after.Arrivals = learnArrivals(before.Arrivals, rate, pulse, objective, react)
+		after.Arrivals = learnArrivals(before.Arrivals, rate, objective, react)
 		after.Arrivals.confirm(before.Arrivals, in.Reading)
 	}
 	elapsed := in.Reading.At.Sub(before.LearnedAt)

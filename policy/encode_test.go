@@ -137,10 +137,11 @@ func TestTheEncodingIsStillThatOfVersion1(t *testing.T) {
 // TestAnEarlierCheckpointIsRead: fields that ended keep their names, so that no later one has another meaning.
 func TestAnEarlierCheckpointIsRead(t *testing.T) {
 	const at = `"2026-11-21T12:00:00Z"`
-	state, err := policy.DecodeState(opaque(`{"v":1,"floor":{"messages":1,"idle":2},"zero":{"backoff":1,"until":`+at+
-		`},"plateau":{"quiet":`+at+`,"falseAt":`+at+`},"surplus":{"since":`+at+`},"contradiction":{"since":`+at+`}}`), noon())
+	state, err := policy.DecodeState(opaque(`{"v":1,"arrivals":{"fast":2,"calm":3},"floor":{"messages":1,"idle":2},`+
+		`"zero":{"backoff":1,"until":`+at+`},"plateau":{"quiet":`+at+`,"falseAt":`+at+`},"surplus":{"since":`+at+
+		`},"contradiction":{"since":`+at+`}}`), noon())
 	require.NoError(t, err)
-	require.Equal(t, policy.State{Floor: policy.Floor{Messages: 1}}, state)
+	require.Equal(t, policy.State{Arrivals: &policy.Arrivals{Rate: 2}, Floor: policy.Floor{Messages: 1}}, state)
 }
 
 func TestALongReactionKeepsFewRates(t *testing.T) {

@@ -36,19 +36,18 @@ func (f foresight) mode() v1alpha1.ForecastMode {
 	return v1alpha1.ForecastAuto // the default of the CRD
 }
 
-// learn learns from a reading, and reports whether the arrivals rise since a pulse began.
-func (f foresight) learn(react float64) (after forecast.Pulses, rises bool) {
+// learn learns from a reading.
+func (f foresight) learn() forecast.Pulses {
 	before, rate := f.state.Pulses, newestRate(f.in.Reading)
 	switch {
 	case f.mode() == v1alpha1.ForecastOff:
-		return forecast.Pulses{}, false
+		return forecast.Pulses{}
 	case f.state.Arrivals == nil || rate.Window == 0:
-		return before, false
+		return before
 	}
 	// After a gap it is unknown when a pulse began or ended. Readings without any rate are one.
 	rate.Window = max(rate.Window, rate.At.Sub(f.state.Arrivals.At))
-	after = before.Learn(rate, f.state.Arrivals.deviation(before.Base, rate.Window))
-	return after, after.Within(f.in.Now, fromSeconds(2*react))
+	return before.Learn(rate, f.state.Arrivals.deviation(before.Base, rate.Window))
 }
 
 // newestRate is the rate of the newest window; without a window if it is unknown.

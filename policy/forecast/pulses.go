@@ -83,11 +83,6 @@ func (p Pulses) Running() bool {
 	return len(p.Past) > 0 && p.Past[len(p.Past)-1].Seconds == 0
 }
 
-// Within reports whether a pulse runs, or began so recently.
-func (p Pulses) Within(now time.Time, recently time.Duration) bool {
-	return p.Running() || len(p.Past) > 0 && now.Sub(p.Past[len(p.Past)-1].Begin) < recently
-}
-
 // begun is at the first window of a pulse. It began anywhere in this window: the next one tells.
 func (p Pulses) begun(rate Rate, extra float64) Pulses {
 	begin, past := rate.At.Add(-rate.Window), p.Past
