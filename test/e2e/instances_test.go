@@ -225,6 +225,9 @@ func testPython(t *testing.T, g *ground) {
 		calls: end.received - end.received/failEvery, busy: end.busy,
 	}, end, "calls that fail are not counted")
 	c.requireServiceTime(t, end)
+	more := failEvery - end.received%failEvery // the next call that fails would be one of few: busy would be unknown
+	c.burst(t, more)
+	end = c.rest(t, end.processed+more-1)
 
 	_, stop := c.publish(t, load.Constant(1))
 	light := c.measure(t, end.calls+1, end.calls+7)
