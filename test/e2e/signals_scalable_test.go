@@ -101,8 +101,9 @@ func TestSignalsScaleStreamConsumers(t *testing.T) {
 		created, active, err := segments(ctx, topic)
 		return active > 1, fmt.Sprintf("%d of %d segments are active, %d messages done", active, created, done.Load()), err
 	})
+	// Messages of a segment that moves may come again. That none is left is shown by the backlog, and so by the replicas.
 	f.Await(t, "all messages to be processed", func(context.Context) (bool, string, error) {
-		return done.Load() == messages, fmt.Sprint(done.Load()), nil
+		return done.Load() >= messages, fmt.Sprint(done.Load()), nil
 	})
 	f.AwaitReplicas(t, 1, 1)
 	f.AwaitConditions(t, "SubscriptionVerified=True/AsExpected", "BacklogKnown=True")
