@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// workerPlaces are the requests to one function worker at a time, and allPlaces those to all. What waits for no worker
-	// has workerPlaces, even if workers have all.
+	// workerPlaces are the requests to one function worker at a time, and allPlaces those to all. Requests to no worker
+	// have workerPlaces too, even if workers have all.
 	workerPlaces, allPlaces = 4, 64
 )
 
