@@ -38,7 +38,6 @@ type applier struct {
 // and keeps the replicas.
 func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Actions) plan.Result {
 	result := plan.Unwritten(o, actions)
-	result.ScaleFailed = nil // an earlier one counts only in a status before the writes
 	switch {
 	case actions.Restore != nil:
 		return a.restore(ctx, o, *actions.Restore, result)

@@ -4,7 +4,6 @@
 package controllers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,9 +161,7 @@ func (r *PolicyReconciler) reconcilePolicy(ctx context.Context, p *v1alpha1.Auto
 		return resultRestoring, nil
 	}
 	if actions.StatusFirst {
-		unwritten := plan.Unwritten(observed, actions)
-		unwritten.Violation = cmp.Or(unwritten.Violation, observed.Refused()) // also before a retry
-		status := report.Status(observed, memory.reported, decision, state, unwritten)
+		status := report.Status(observed, memory.reported, decision, state, plan.Unretried(observed, actions))
 		if err := r.report(ctx, observed, memory, decision, status); err != nil {
 			return "", err
 		}

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -73,10 +74,16 @@ type Result struct {
 	Suspended, Restored bool
 }
 
-// Unwritten is the result before the first write. If the last write of replicas failed, the next has not succeeded yet.
+// Unwritten is the result before the first write.
 func Unwritten(o Observed, actions Actions) Result {
-	result := Result{Autoscaler: o.Autoscaler, ScaledObject: o.ScaledObject, Violation: actions.Violation}
-	if actions.StatusFirst && actions.Replicas != nil {
+	return Result{Autoscaler: o.Autoscaler, ScaledObject: o.ScaledObject, Violation: actions.Violation}
+}
+
+// Unretried is Unwritten in a status before the writes: what was refused or failed last has not succeeded yet.
+func Unretried(o Observed, actions Actions) Result {
+	result := Unwritten(o, actions)
+	result.Violation = cmp.Or(result.Violation, o.Refused())
+	if actions.Replicas != nil {
 		result.ScaleFailed = o.History.scales.failed
 	}
 	return result
