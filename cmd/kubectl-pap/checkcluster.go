@@ -158,8 +158,9 @@ func (c checker) metricsAPIs(ctx context.Context, named checkResult) []checked {
 	}
 	custom := preferred(services.Items, "custom.metrics.k8s.io")
 	if custom == nil {
-		return []checked{unserved(check, "no APIService serves custom.metrics.k8s.io", "see the log of the adapter, or "+
-			"apply deploy/adapter/apiservices.yaml", named)}
+		return []checked{unserved(check, "no APIService serves custom.metrics.k8s.io", "see the log of the "+
+			"adapter, which needs deploy/rbac/certificate.yaml to write APIServices, and --tls-ca-file with "+
+			"--serving-certificate=Files", named)}
 	}
 	var list []checked
 	if c.serves(custom) {

@@ -182,7 +182,9 @@ func TestCheckInstallNamesWhatIsWrong(t *testing.T) {
 			deploymentPath, adapterDeployment(2, "--pulsar-admin-url="), "warning adapter: 2 of 2 replicas are available, of",
 		},
 		"no server has the metrics API": {
-			apiServicesPath, apiServices(), "warning metrics API: no APIService serves custom.metrics.k8s.io, so",
+			apiServicesPath, apiServices(), "warning metrics API: no APIService serves custom.metrics.k8s.io, so policies scale " +
+				"through KEDA, or the adapter writes replicas itself: see the log of the adapter, which needs " +
+				"deploy/rbac/certificate.yaml to write APIServices, and --tls-ca-file with --serving-certificate=Files",
 		},
 		"another server has the metrics API": {
 			apiServicesPath, apiServices(theirs, adapterService(t, "v1beta2", 200)),

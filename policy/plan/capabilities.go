@@ -28,7 +28,7 @@ func (c Capabilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1
 	const hpa, direct, named = v1alpha1.ActuatorHPA, v1alpha1.ActuatorDirect, "it is set in spec.actuator"
 	switch why := c.noMetricsReason(); {
 	case wanted == hpa && c.NoMetricsAPI:
-		return chosen(wanted, named+", although "+why+": apply its APIService, or use Direct")
+		return chosen(wanted, named+", although "+why+fixMetricsAPI+", or use Direct")
 	case wanted == hpa && why != "":
 		return chosen(wanted, named+", although "+why+": use Direct")
 	case wanted == hpa, wanted == direct, wanted == v1alpha1.ActuatorKEDA:
@@ -42,7 +42,7 @@ func (c Capabilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1
 	case c.KEDA && c.Scaler.Address != "":
 		return chosen(v1alpha1.ActuatorKEDA, why+"; KEDA is installed, and reads decisions from "+c.Scaler.Address)
 	case c.NoMetricsAPI:
-		return chosen(direct, why+": apply its APIService")
+		return chosen(direct, why+fixMetricsAPI)
 	case c.KEDA:
 		return chosen(direct, why+"; to use KEDA, which is installed, set --"+FlagScalerAddress+
 			" of the adapter (value scaler.enabled of the chart)")
@@ -50,6 +50,9 @@ func (c Capabilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1
 		return chosen(direct, why)
 	}
 }
+
+// fixMetricsAPI does not say to apply one: it would have no authority, and the API server could not verify the adapter.
+const fixMetricsAPI = ": see the log of the adapter, which needs deploy/rbac/certificate.yaml to write its APIService"
 
 // FlagScalerAddress is the flag of the adapter with the address of the external scaler.
 const FlagScalerAddress = "keda-scaler-address"

@@ -53,8 +53,8 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 		"Direct when no APIService serves the API": {
 			plan.Capabilities{NoMetricsAPI: true},
 			auto, plan.BySubresource, direct,
-			"no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can read metrics from the adapter: apply its " +
-				"APIService",
+			"no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can read metrics from the adapter: see the " +
+				"log of the adapter, which needs deploy/rbac/certificate.yaml to write its APIService",
 		},
 		"Direct for functions of a worker": {
 			plan.Capabilities{NoMetricsAPI: true, KEDA: true, Scaler: testScaler()},
@@ -72,7 +72,8 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 			plan.Capabilities{NoMetricsAPI: true},
 			hpa, plan.BySubresource, hpa,
 			"it is set in spec.actuator, although no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler " +
-				"can read metrics from the adapter: apply its APIService, or use Direct",
+				"can read metrics from the adapter: see the log of the adapter, which needs deploy/rbac/certificate.yaml to write " +
+				"its APIService, or use Direct",
 		},
 		"a named HPA that is right": {plan.Capabilities{}, hpa, plan.BySubresource, hpa, "it is set in spec.actuator"},
 		"a named one that is right": {theirs, direct, plan.BySubresource, direct, "it is set in spec.actuator"},

@@ -284,6 +284,7 @@ func TestChecksOfKEDA(t *testing.T) {
 func TestAutoChoosesKEDAWithoutTheMetricsAPI(t *testing.T) {
 	able := plan.Capabilities{NoMetricsAPI: true, KEDA: true, Scaler: testScaler()}
 	reason := "no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can read metrics from the adapter"
+	const fix = ": see the log of the adapter, which needs deploy/rbac/certificate.yaml to write its APIService"
 	for name, test := range map[string]struct {
 		change func(*plan.Observed)
 		want   v1alpha1.ActuatorStatus
@@ -297,13 +298,13 @@ func TestAutoChoosesKEDAWithoutTheMetricsAPI(t *testing.T) {
 		},
 		"without the scaler": {
 			func(w *plan.Observed) { w.Capabilities.Scaler = plan.Scaler{} },
-			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: reason + ": apply its APIService"},
+			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: reason + fix},
 		},
 		"where KEDA would refuse": {
 			func(w *plan.Observed) { w.OtherScaledObjects = []string{"theirs"} },
 			v1alpha1.ActuatorStatus{
 				Type:   v1alpha1.ActuatorDirect,
-				Reason: reason + ": apply its APIService; KEDA already has ScaledObject theirs on the same target",
+				Reason: reason + fix + "; KEDA already has ScaledObject theirs on the same target",
 			},
 		},
 	} {
