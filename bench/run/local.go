@@ -80,8 +80,8 @@ func checkout(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}} {{.Dir}}").Output()
 	path, dir, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	if err != nil || path != module {
-		return "", errors.New("--local needs a checkout of pulsar-autoscaler as working directory, Go 1.26 " +
-			"and a JDK from 17 on")
+		return "", errors.New("--local needs a checkout of pulsar-autoscaler as working directory, Go 1.26, " +
+			"Git, Maven and a JDK from 17 on")
 	}
 	return dir, nil
 }

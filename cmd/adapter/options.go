@@ -144,7 +144,7 @@ func (o *Options) addProcessFlags(fs *pflag.FlagSet) {
 		"Time for which the adapter still serves requests after SIGTERM, until clients send no more, from 0s to 1m; "+
 			"the pod's grace period must be longer.")
 	fs.StringVar((*string)(&o.PolicyMetrics), "policy-metrics", string(o.PolicyMetrics),
-		"Series of each policy in /metrics: Essential for about 18, Full for about 30, Off for none.")
+		"Series of each policy in /metrics: Essential for about 20, Full for about 40, Off for none.")
 	o.Log.AddFlags(fs)
 }
 

@@ -35,7 +35,8 @@ unknown whether they do, and the others, each by their wait relative to the obje
   IN/S       messages that arrive per second
   OUT/S      messages that are processed per second
   REPLICAS   replicas that were decided, that the target has in its spec, and that run
-  WHY        why messages are late or replicas are held or limited: a reason of docs/status.md
+  WHY        why messages are late or replicas are held or limited: a reason of docs/status.md, and of a hold one
+             of docs/algorithm.md (Special cases)
 
 An unknown value is "-", and absent with -o json or yaml. The numbers are those of the status, which has a decision at
 once, and other changes within a minute (5 minutes with more than 2,000 policies). On a terminal, long names and reasons
