@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/binaries"
@@ -139,6 +140,27 @@ func TestPromtoolAcceptsTheRules(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), thePromtool.Need(t), "check", "rules", "--lint=all", "--lint-fatal",
 		rulesFile).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// The chart has monitors for the Prometheus operator; the runbook has the same for others.
+func TestTheScrapeOfTheRunbookFindsTheScalerToo(t *testing.T) {
+	t.Parallel()
+	_, scrape, _ := strings.Cut(page(t, "runbook.md"), "```yaml\n")
+	scrape, _, _ = strings.Cut(scrape, "```")
+	content, err := os.ReadFile("../../deploy/scaler/deployment.yaml")
+	require.NoError(t, err)
+	var scaler appsv1.Deployment
+	require.NoError(t, yaml.UnmarshalStrict(content, &scaler))
+	const component = "app.kubernetes.io/component"
+	pod := scaler.Spec.Template
+	require.Contains(t, scrape, "label: "+component+"="+pod.Labels[component]+"}")
+	require.Contains(t, scrape, "regex: "+pod.Spec.Containers[0].ReadinessProbe.HTTPGet.Port.StrVal+",")
+
+	file := filepath.Join(t.TempDir(), "prometheus.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(scrape), 0o600))
+	out, err := exec.CommandContext(t.Context(), thePromtool.Need(t), "check", "config", "--syntax-only",
+		file).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 

@@ -72,6 +72,8 @@ func TestEachEntryOfTheRunbookSaysWhatHowAndWhatToDo(t *testing.T) {
 	for name, text := range entries(t) {
 		require.Regexp(t, fix, text, "%s: what to do, and not only where to look", name)
 		require.NotRegexp(t, "(follow|as) the message", text, name)
+		require.NotRegexp(t, "get (hpa|statefulsets),|,(hpa|statefulsets) ", text,
+			"%s: kubectl prints nothing at all if one of the kinds is not installed", name)
 		require.Regexp(t, shape, text+"\n", "%s: what it means, - Confirm: with a command, - Fix:", name)
 	}
 }
