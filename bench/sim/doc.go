@@ -13,7 +13,7 @@
 //	replay.go       real runs of kubectl pap bench run --local beside simulated ones (replaysim.go)
 //	performance.go  scores of scenarios and sets
 //	quantity.go     numbers that may be unknown, means, intervals
-//	table.go, json.go, goals.go, ablate.go, picture.go: outputs
+//	table.go, json.go, ablate.go, picture.go: outputs
 //
 // The JSON is byte for byte the same for equal seeds. Unknown is null:
 //
@@ -26,8 +26,7 @@
 //	   "settle_seconds": after a step of the load until replicas stay, mean,
 //	   "scenarios": {"held-out-000": the same keys and "family": the name of its set, ...}}, ...},
 //	 "sets": {"suite": {"capacity": {..., "scenarios": {"step": {...}}}}, "held-out": {...}, "patterns": {...},
-//	          "adversarial": {...}},
-//	 "goals": {"held-out": {"cost/oracle": {"at_most": 1.15, "strict": false, "measured": 1.1, "met": true}, ...}}}
+//	          "adversarial": {...}}}
 //
 // The controllers at the top are scored on the held-out set, on which no controller was tuned, and are empty without
 // it; their scenarios are those of all sets, and no two have one name. In sets each set has its own scores, and more

@@ -16,7 +16,7 @@ import (
 const usage = `Compares controllers of replicas on simulated load:
 a named suite, and held-out scenarios and loads that return, drawn from -seed.
 
-  go run ./bench/sim -seed 7                                   the tables, and whether the goals are met
+  go run ./bench/sim -seed 7                                   the tables
   go run ./bench/sim -controller '^capacity$' -scenario step   some of it (the oracle always runs: it is the measure)
   go run ./bench/sim -ablate all -controller '^$'              what each part of the algorithm is worth
   go run ./bench/sim -traces dir                               episodes of recorded loads, scaled to one mean

@@ -9,8 +9,6 @@ import "slices"
 type summary struct {
 	name        string
 	controllers []performance
-	// pathologies are the names of the scenarios that no rate or backlog explains.
-	pathologies []string
 }
 
 // performance of one controller over a set.
@@ -62,11 +60,6 @@ type numbers struct {
 // summarize scores the runs of a set.
 func summarize(s set, runs []outcome, seed uint64) summary {
 	total := summary{name: s.name}
-	for _, one := range s.scenarios {
-		if one.Pathology {
-			total.pathologies = append(total.pathologies, one.Name)
-		}
-	}
 	oracle := map[[2]int]outcome{}
 	byController := map[string][][]outcome{}
 	var order []string
@@ -167,15 +160,4 @@ func (s summary) find(controller string) (performance, bool) {
 		return performance{}, false
 	}
 	return s.controllers[i], true
-}
-
-// worstPathology is the scenario of the subset on which a controller costs the most over the oracle.
-func (s summary) worstPathology(p performance) (name string, cost quantity) {
-	for _, one := range p.scenarios {
-		if slices.Contains(s.pathologies, one.name) && one.CostOverOracle.known &&
-			(!cost.known || one.CostOverOracle.value > cost.value) {
-			name, cost = one.name, one.CostOverOracle
-		}
-	}
-	return name, cost
 }

@@ -50,11 +50,11 @@ type settle struct {
 	steps   int
 }
 
-// the names of controllers that others are compared with.
+// the names of the first two sets, and of the controllers that others are compared with.
 const (
+	suiteName    = "suite"
+	heldOutName  = "held-out"
 	oracleName   = "oracle"
-	kedaName     = "keda-default10"
-	simpleName   = "simple"
 	capacityName = "capacity"
 )
 

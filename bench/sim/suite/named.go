@@ -17,8 +17,6 @@ import (
 type Scenario struct {
 	model.Scenario
 	Steps []int
-	// Pathology marks a backlog that no rate or backlog explains: poison, held, delayed, limited downstream.
-	Pathology bool
 	// Repeated is the second at which the third of its pulses has ended; 0 without pulses.
 	Repeated int
 }

@@ -48,20 +48,10 @@ func pathologies() []Scenario {
 	// replicas only throw more often; afterwards, a backlog of 20 minutes is real work.
 	failing := base("failing", 2*hour, model.Constant(100))
 	failing.Initial, failing.Failing = 3, steps(map[int]float64{0: 0, 20 * minute: 0.9, 40 * minute: 0})
-	pathology := func(s model.Scenario) Scenario { return Scenario{Scenario: s, Pathology: true} }
 	return []Scenario{
-		pathology(limited),
-		{Scenario: slow},
-		pathology(poison),
-		pathology(held),
-		pathology(capDrop),
-		pathology(delayed),
-		pathology(failing),
-		pathology(stuck),
-		pathology(fewer),
-		pathology(old),
-		{Scenario: asleep},
-		{Scenario: markers},
+		{Scenario: limited}, {Scenario: slow}, {Scenario: poison}, {Scenario: held}, {Scenario: capDrop},
+		{Scenario: delayed}, {Scenario: failing}, {Scenario: stuck}, {Scenario: fewer}, {Scenario: old},
+		{Scenario: asleep}, {Scenario: markers},
 	}
 }
 
