@@ -70,6 +70,7 @@ func (s summary) worths(variants []variant, seed uint64) []worth {
 	if !ok {
 		return nil
 	}
+	over := func(without, with numbers) quantity { return without.CostOverOracle.over(with.CostOverOracle) }
 	minus := func(pick func(numbers) quantity) func(without, with numbers) quantity {
 		return func(without, with numbers) quantity { return pick(without).minus(pick(with)) }
 	}
@@ -86,10 +87,7 @@ func (s summary) worths(variants []variant, seed uint64) []worth {
 			none   float64
 			format string
 		}{
-			{
-				func(without, with numbers) quantity { return without.CostOverBound.over(with.CostOverBound) }, geometric, 1,
-				"%.3f",
-			},
+			{over, geometric, 1, "%.3f"},
 			{minus(func(n numbers) quantity { return n.AvoidableLate }), mean, 0, "%+.2f"},
 			{minus(func(n numbers) quantity { return n.Actions }), mean, 0, "%+.2f"},
 			{minus(func(n numbers) quantity { return n.Flaps }), mean, 0, "%+.2f"},

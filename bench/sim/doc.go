@@ -30,12 +30,10 @@
 //
 // The controllers at the top are scored on the held-out set, on which no controller was tuned, and are empty without
 // it; their scenarios are those of all sets, and no two have one name. In sets each set has its own scores, and more
-// keys: cost_over_lower_bound (of the least that the load needs), violation_seconds (the oldest message was late),
-// unsettled_pct and steps_after_load_step (of steps of the load), false_ceilings (drawn while no downstream limit was
-// reached, in all runs; null for controllers without ceilings), redelivered_per_ended_replica (messages that a replica
-// held when it was removed or its container ended, mean; null if none was), and the 95 % bootstrap intervals over
-// scenarios cost_over_oracle_95 and avoidable_late_pp_95. With -seeds every other number of a scenario is a mean of its
-// runs.
+// keys: unsettled_pct (of steps of the load), false_ceilings (drawn while no downstream limit was reached, in all runs;
+// null for controllers without ceilings), redelivered_per_ended_replica (messages that a replica held when it was
+// removed or its container ended, mean; null if none was), and the 95 % bootstrap intervals over scenarios
+// cost_over_oracle_95 and avoidable_late_pp_95. With -seeds every other number of a scenario is a mean of its runs.
 //
 // With -traces it is a list of {"trace", "setting", "controller", "cost_over_oracle", "avoidable_late_pp", "changes"}:
 // the geometric mean, the mean and the sum over the episodes of a trace.

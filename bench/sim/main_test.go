@@ -114,35 +114,23 @@ func TestPartsAreNamed(t *testing.T) {
 	}
 }
 
-func TestPlotsAreOfTheSuiteByDefault(t *testing.T) {
-	tests := map[string]struct {
-		args []string
-		want []string
-	}{
-		"by default":         {nil, []string{"step.html"}},
-		"with held-out ones": {[]string{"-plot-held-out", "-plot=."}, []string{"held-out-000.html", "step.html"}},
+func TestThereIsAPageOfEachScenario(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "plots")
+	args := []string{
+		"-seeds=1", "-held-out=1", "-scenario=^(step|held-out-.*)$", "-controller=ds2|simple", "-plots=" + dir,
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "plots")
-			args := append([]string{
-				"-seeds=1", "-held-out=1", "-scenario=^(step|held-out-.*)$", "-controller=ds2|simple",
-				"-plots=" + dir,
-			}, tt.args...)
-			require.NoError(t, run(t.Context(), args, io.Discard, io.Discard))
-			files, err := os.ReadDir(dir)
-			require.NoError(t, err)
-			var names []string
-			for _, f := range files {
-				names = append(names, f.Name())
-				text, err := os.ReadFile(filepath.Join(dir, f.Name()))
-				require.NoError(t, err)
-				require.Contains(t, string(text), " s objective met for ")
-				require.Contains(t, string(text), `{"name":"simple","seconds":[0,1,`)
-			}
-			require.Equal(t, tt.want, names)
-		})
+	require.NoError(t, run(t.Context(), args, io.Discard, io.Discard))
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name())
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		require.NoError(t, err)
+		require.Contains(t, string(text), " s objective met for ")
+		require.Contains(t, string(text), `{"name":"simple","seconds":[0,1,`)
 	}
+	require.Equal(t, []string{"held-out-000.html", "step.html"}, names)
 }
 
 func TestThePicturesShowThePages(t *testing.T) {

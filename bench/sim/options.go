@@ -40,9 +40,8 @@ type options struct {
 	ablate               []variant
 	out                  string
 
-	plots       string
-	plotted     *regexp.Regexp
-	plotHeldOut bool
+	plots   string
+	plotted *regexp.Regexp
 
 	traces          string
 	replay, results string
@@ -70,7 +69,6 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.StringVar(&o.out, "out", "", "`file` for the numbers as JSON; none when empty")
 	flags.StringVar(&o.plots, "plots", "", "`directory` for an HTML page with charts of each scenario; none when empty")
 	flags.StringVar(&plotted, "plot", "^(oracle|keda-default10|simple|capacity)$", "`regexp` of the controllers in plots")
-	flags.BoolVar(&o.plotHeldOut, "plot-held-out", false, "plot held-out scenarios too")
 	flags.StringVar(&o.traces, "traces", "", "`directory` of recorded loads, of which episodes of 6 h run in place of "+
 		"the scenarios, with start times and objectives of their own")
 	flags.StringVar(&o.replay, "replay", "", "`files` of scenarios that ran on real parts, with spaces between them: "+

@@ -45,16 +45,12 @@ type score struct {
 // numbers are all reported numbers of a scenario or a set.
 type numbers struct {
 	score
-	// CostOverBound is replica-seconds over the least that the load needs; geometric means.
-	CostOverBound    quantity `json:"cost_over_lower_bound"`
-	ViolationSeconds quantity `json:"violation_seconds"`
 	// FalseCeilings of all runs, of a scenario and of a set.
 	FalseCeilings quantity `json:"false_ceilings"`
 	// RedeliveredEach is the messages that a replica held when it was removed or its container ended; means.
 	RedeliveredEach quantity `json:"redelivered_per_ended_replica"`
-	// UnsettledPercent of the steps of the load, and StepsAfterStep: changes of replicas after one, means.
+	// UnsettledPercent of the steps of the load, the mean.
 	UnsettledPercent quantity `json:"unsettled_pct"`
-	StepsAfterStep   quantity `json:"steps_after_load_step"`
 }
 
 // summarize scores the runs of a set.
@@ -90,24 +86,21 @@ func summarize(s set, runs []outcome, seed uint64) summary {
 
 // measure measures the runs of one controller on one scenario.
 func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
-	var costs, bounds, late, avoidable, violations, actions, flaps, settles, unsettled, steps, ceilings []quantity
-	var redelivered []quantity
+	var costs, late, avoidable, actions, flaps, settles, unsettled, ceilings, redelivered []quantity
 	for _, r := range runs {
-		cost, share := of(r.replicaSeconds), quantity{}
+		share := quantity{}
 		if best, ok := oracle[[2]int{r.scenario, r.seed}]; ok {
-			costs = append(costs, cost.over(of(best.replicaSeconds)))
+			costs = append(costs, of(r.replicaSeconds).over(of(best.replicaSeconds)))
 			share = r.lateShare.minus(best.lateShare)
 			share.value = max(0, share.value)
 		}
-		bounds = append(bounds, cost.over(of(r.lowerBound)))
 		late, avoidable = append(late, r.lateShare.percent()), append(avoidable, share.percent())
-		violations = append(violations, of(float64(r.violationSeconds)))
 		actions, flaps = append(actions, of(float64(r.actions))), append(flaps, of(float64(r.flaps)))
 		ceilings, redelivered = append(ceilings, r.falseCeilings), append(redelivered, r.redelivered)
+		settles = append(settles, r.settles...)
 		for _, s := range r.settles {
-			settles, steps = append(settles, s.seconds), append(steps, of(float64(s.steps)))
 			missed := 100.0
-			if s.seconds.known {
+			if s.known {
 				missed = 0
 			}
 			unsettled = append(unsettled, of(missed))
@@ -118,8 +111,7 @@ func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
 			CostOverOracle: geometric(costs), LatePercent: mean(late), AvoidableLate: mean(avoidable),
 			Flaps: mean(flaps), Actions: mean(actions), SettleSeconds: mean(settles),
 		},
-		CostOverBound: geometric(bounds), ViolationSeconds: mean(violations), FalseCeilings: sum(ceilings),
-		RedeliveredEach: mean(redelivered), UnsettledPercent: mean(unsettled), StepsAfterStep: mean(steps),
+		FalseCeilings: sum(ceilings), RedeliveredEach: mean(redelivered), UnsettledPercent: mean(unsettled),
 	}
 }
 
@@ -135,12 +127,9 @@ func (p *performance) sumUp(seed uint64) {
 			Actions:       sum(p.column(func(n numbers) quantity { return n.Actions })),
 			SettleSeconds: mean(p.column(func(n numbers) quantity { return n.SettleSeconds })),
 		},
-		CostOverBound:    geometric(p.column(func(n numbers) quantity { return n.CostOverBound })),
-		ViolationSeconds: sum(p.column(func(n numbers) quantity { return n.ViolationSeconds })),
 		FalseCeilings:    sum(p.column(func(n numbers) quantity { return n.FalseCeilings })),
 		RedeliveredEach:  mean(p.column(func(n numbers) quantity { return n.RedeliveredEach })),
 		UnsettledPercent: mean(p.column(func(n numbers) quantity { return n.UnsettledPercent })),
-		StepsAfterStep:   mean(p.column(func(n numbers) quantity { return n.StepsAfterStep })),
 	}
 	p.costInterval, p.lateInterval = bootstrap(costs, geometric, seed), bootstrap(late, mean, seed)
 }

@@ -22,7 +22,7 @@ type picture struct {
 
 // plotSet writes a page of each scenario of a set, of its runs with the first seed.
 func plotSet(s set, runs []outcome, o options) error {
-	if o.plots == "" || s.name == heldOutName && !o.plotHeldOut {
+	if o.plots == "" {
 		return nil
 	}
 	for i, scenario := range s.scenarios {

@@ -42,7 +42,7 @@ func ran(controller string, costs, late []float64, each outcome) []outcome {
 		for seed := range 2 {
 			one := each
 			one.controller, one.scenario, one.seed = controller, i, seed
-			one.replicaSeconds, one.lowerBound = costs[i]*(1+0.1*float64(seed)), 1000
+			one.replicaSeconds = costs[i] * (1 + 0.1*float64(seed))
 			one.lateShare = of(late[i])
 			one.actions += seed
 			runs = append(runs, one)
@@ -51,22 +51,20 @@ func ran(controller string, costs, late []float64, each outcome) []outcome {
 	return runs
 }
 
-func settled(seconds float64, steps int) []settle { return []settle{{of(seconds), steps}} }
-
 // example has a suite and a held-out set in which one scenario had no message.
 func example() report {
 	named := made(suiteName, "step", "poison", "held")
 	var runs []outcome
 	for _, r := range [][]outcome{
-		ran(oracleName, []float64{1200, 1100, 1000}, []float64{0, 0.01, 0}, outcome{actions: 2, settles: settled(40, 1)}),
+		ran(oracleName, []float64{1200, 1100, 1000}, []float64{0, 0.01, 0}, outcome{actions: 2, settles: []quantity{of(40)}}),
 		ran("keda-default10", []float64{6000, 2200, 9000}, []float64{0.1, 0.01, 0},
-			outcome{actions: 20, flaps: 10, violationSeconds: 90, settles: []settle{{}}}),
+			outcome{actions: 20, flaps: 10, settles: []quantity{{}}}),
 		ran(capacityName, []float64{1300, 1100, 1400}, []float64{0.01, 0, 0},
-			outcome{actions: 3, flaps: 1, settles: settled(80, 3)}),
+			outcome{actions: 3, flaps: 1, settles: []quantity{of(80)}}),
 		ran("capacity without surge", []float64{1350, 1150, 1500}, []float64{0.05, 0, 0},
-			outcome{actions: 2, flaps: 1, settles: settled(80, 3)}),
+			outcome{actions: 2, flaps: 1, settles: []quantity{of(80)}}),
 		ran("capacity without plateau", []float64{1300, 1100, 1400}, []float64{0.01, 0, 0},
-			outcome{actions: 3, flaps: 1, settles: settled(80, 3)}),
+			outcome{actions: 3, flaps: 1, settles: []quantity{of(80)}}),
 	} {
 		runs = append(runs, r...)
 	}
@@ -80,7 +78,7 @@ func example() report {
 	} {
 		for i := range r {
 			if r[i].scenario == 1 {
-				r[i].lateShare, r[i].lowerBound = quantity{}, 0
+				r[i].lateShare = quantity{}
 			}
 		}
 		others = append(others, r...)

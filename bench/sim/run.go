@@ -28,26 +28,20 @@ type outcome struct {
 	scenario   int
 	seed       int
 
-	// replicaSeconds is the cost, and lowerBound the least that the load needs.
-	replicaSeconds, lowerBound float64
+	// replicaSeconds is the cost.
+	replicaSeconds float64
 	// lateShare of the messages, from 0 to 1; unknown without messages.
-	lateShare                        quantity
-	violationSeconds, actions, flaps int
+	lateShare      quantity
+	actions, flaps int
 	// redelivered messages for each replica that ended; unknown if none did.
 	redelivered quantity
 	// falseCeilings were drawn while more replicas would have processed more; unknown for controllers without ceilings.
 	falseCeilings quantity
-	settles       []settle
+	// settles are the seconds after each step of the load until replicas stayed; unknown if they did not.
+	settles []quantity
 	// replicas of every second, the age of the oldest message in seconds, and the messages that wait; only of the first
 	// seed, for plots.
 	replicas, oldest, backlog []int32
-}
-
-// settle follows a step of the load: how long until replicas stayed at their final number (unknown if they did not),
-// and in how many steps.
-type settle struct {
-	seconds quantity
-	steps   int
 }
 
 // the names of the first two sets, and of the controllers that others are compared with.
@@ -131,17 +125,15 @@ func simulate(s suite.Scenario, newController baseline.New, seed uint64) (score 
 
 // fill copies the reported numbers of a score.
 func (o *outcome) fill(score model.Score, s suite.Scenario) {
-	o.replicaSeconds, o.lowerBound = score.ReplicaSeconds, score.LowerBound
+	o.replicaSeconds, o.actions, o.flaps = score.ReplicaSeconds, score.Actions, score.Flaps
 	o.lateShare = of(score.Late).over(of(score.Messages))
-	o.violationSeconds, o.actions, o.flaps = score.ViolationSeconds, score.Actions, score.Flaps
 	o.redelivered = of(score.Redelivered).over(of(float64(score.Ended)))
 	for i, at := range s.Steps {
 		until := s.Seconds
 		if i+1 < len(s.Steps) {
 			until = s.Steps[i+1]
 		}
-		seconds, steps := score.Settling(at, until, s.Objective)
-		o.settles = append(o.settles, settle{of(seconds), steps})
+		o.settles = append(o.settles, of(score.Settling(at, until, s.Objective)))
 	}
 	if o.seed == 0 {
 		o.replicas, o.oldest, o.backlog = score.Trace, score.Oldest, score.Backlog

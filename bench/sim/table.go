@@ -38,19 +38,16 @@ func (s summary) scenarioCount() int {
 
 func (s summary) rows() [][]string {
 	rows := [][]string{{
-		"controller", "cost/oracle", "95 %", "cost/bound", "late %", "avoidable pp", "95 %", "violation s", "actions",
-		"flaps",
-		"settle s", "unsettled %", "steps", "redelivered", "false ceilings",
+		"controller", "cost/oracle", "95 %", "late %", "avoidable pp", "95 %", "actions", "flaps", "settle s",
+		"unsettled %", "redelivered", "false ceilings",
 	}}
 	for _, c := range s.controllers {
 		n := c.whole
 		rows = append(rows, []string{
-			c.controller, n.CostOverOracle.text(
-				"%.3f"), c.costInterval.text("%.2f"), n.CostOverBound.text("%.2f"), n.LatePercent.text("%.2f"),
-			n.AvoidableLate.text(
-				"%.2f"), c.lateInterval.text("%.2f"), n.ViolationSeconds.text("%.0f"), n.Actions.text("%.0f"), n.Flaps.text("%.0f"),
-			n.SettleSeconds.text("%.0f"), n.UnsettledPercent.text("%.0f"), n.StepsAfterStep.text("%.1f"),
-			n.RedeliveredEach.text("%.1f"), n.FalseCeilings.text("%.0f"),
+			c.controller, n.CostOverOracle.text("%.3f"), c.costInterval.text("%.2f"), n.LatePercent.text("%.2f"),
+			n.AvoidableLate.text("%.2f"), c.lateInterval.text("%.2f"), n.Actions.text("%.0f"), n.Flaps.text("%.0f"),
+			n.SettleSeconds.text("%.0f"), n.UnsettledPercent.text("%.0f"), n.RedeliveredEach.text("%.1f"),
+			n.FalseCeilings.text("%.0f"),
 		})
 	}
 	return rows

@@ -14,8 +14,8 @@ type Score struct {
 	Messages, Late float64
 	// Finished messages.
 	Finished float64
-	// ReplicaSeconds from the scale write on, and LowerBound: the least that the load needs, regardless of time.
-	ReplicaSeconds, LowerBound float64
+	// ReplicaSeconds from the scale write on.
+	ReplicaSeconds float64
 	// ViolationSeconds in which the oldest message was older than the objective.
 	ViolationSeconds int
 	// Actions are changes of the number of replicas, and Flaps scale-ups within ten minutes of a scale-down.
@@ -27,7 +27,6 @@ type Score struct {
 	Trace, Oldest, Backlog []int32
 
 	from, lastDown, lastLimited int
-	changes                     []int
 }
 
 // flapWindow in seconds.
@@ -38,7 +37,6 @@ func (s *Score) action(second, before, after int) {
 		return
 	}
 	s.Actions++
-	s.changes = append(s.changes, second)
 	switch {
 	case after < before:
 		s.lastDown = second
@@ -70,15 +68,13 @@ func (s *Score) arrived(second int, counts []float64, poison float64) {
 
 // account ends a second of the system.
 func (s *Score) account(system *System) {
-	replicas, scenario, age := len(system.set.replicas), &system.scenario, 0
+	replicas, age := len(system.set.replicas), 0
 	if at, ok := system.subscription.oldest(system.second); ok {
 		age = system.second - at
 	}
 	if system.second >= s.from {
-		second := float64(system.second)
 		s.ReplicaSeconds += float64(replicas)
-		s.LowerBound += max(scenario.Due(second)/scenario.Capacity(second), float64(scenario.Min))
-		if float64(age) > scenario.Objective.Seconds() {
+		if float64(age) > system.scenario.Objective.Seconds() {
 			s.ViolationSeconds++
 		}
 	}
@@ -96,11 +92,11 @@ func (s Score) LateShare() float64 {
 }
 
 // Settling after a step of the load at the given second, before the next at until: how long until replicas stay within
-// one of their final number and nothing is late, and in how many steps; NaN if they do not settle.
-func (s Score) Settling(step, until int, objective time.Duration) (seconds float64, steps int) {
+// one of their final number and nothing is late; NaN if they do not settle.
+func (s Score) Settling(step, until int, objective time.Duration) (seconds float64) {
 	until = min(until, len(s.Trace))
 	if until <= step {
-		return math.NaN(), 0
+		return math.NaN()
 	}
 	end := s.Trace[until-1]
 	settled := until
@@ -111,13 +107,8 @@ func (s Score) Settling(step, until int, objective time.Duration) (seconds float
 		}
 		settled = second
 	}
-	for _, change := range s.changes {
-		if change >= step && change <= settled && change < until {
-			steps++
-		}
-	}
 	if settled == until {
-		return math.NaN(), steps
+		return math.NaN()
 	}
-	return float64(settled - step), steps
+	return float64(settled - step)
 }
