@@ -113,10 +113,7 @@ func (s set) run(ctx context.Context, controllers []rival.Named, o options) ([]o
 func simulate(s suite.Scenario, newController baseline.New, seed uint64) (score model.Score, falseCeilings quantity) {
 	system := model.New(s.Scenario, seed)
 	controller := newController(system.Scenario())
-	for range s.Seconds {
-		system.Step()
-		system.Scale(controller.Replicas(system))
-	}
+	system.Run(controller.Replicas)
 	if ours, ok := controller.(interface{ FalseCeilings() int }); ok {
 		falseCeilings = of(float64(ours.FalseCeilings()))
 	}

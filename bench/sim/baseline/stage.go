@@ -14,17 +14,14 @@ func After(before, stage model.Scenario, scaledBy New, seed uint64) (model.Scena
 	system := model.New(before, seed)
 	controller := scaledBy(system.Scenario())
 	ours, _ := controller.(*capacity)
-	finished, outlooks := make([]float64, before.Seconds), make([]*policy.Outlook, before.Seconds)
-	earlier := 0.0
-	for second := range finished {
-		system.Step()
-		system.Scale(controller.Replicas(system))
-		total := system.Score().Finished
-		finished[second], earlier = total-earlier, total
+	outlooks := make([]*policy.Outlook, before.Seconds)
+	finished := system.Run(func(system *model.System) int {
+		replicas := controller.Replicas(system)
 		if ours != nil {
-			outlooks[second] = ours.decision.Outlook
+			outlooks[system.Second()] = ours.decision.Outlook
 		}
-	}
+		return replicas
+	})
 	last := before.Seconds - 1
 	stage.Seconds, stage.Noise, stage.Exact = before.Seconds, 0, true
 	stage.Rate = func(second float64) float64 { return finished[min(max(0, int(second)), last)] }

@@ -219,15 +219,13 @@ func TestReplicasOfAFailoverSubscriptionHavePartitionsOfTheirOwn(t *testing.T) {
 }
 
 func TestTheSecondLoadOfAChainIsTheOutputOfTheFirst(t *testing.T) {
-	first := scenario()
-	output := Output(first, 3, Constant(1)) // 50 a second of 100
+	first := New(scenario(), 3)
 	sum := 0.0
-	for second := range first.Seconds {
-		sum += output(float64(second))
+	for _, finished := range first.Run(func(*System) int { return 1 }) { // 50 a second of 100
+		sum += finished
 	}
 	require.InDelta(t, 50*600, sum, 4000)
-	require.Zero(t, output(-1))
-	require.Zero(t, output(float64(first.Seconds)))
+	require.InDelta(t, first.Score().Finished, sum, 1e-6)
 }
 
 // Messages that arrived are processed or in a queue, in every scenario; and a load does not depend on the controller.

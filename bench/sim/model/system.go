@@ -114,6 +114,17 @@ func (s *System) Step() {
 	s.score.account(s)
 }
 
+// Run simulates all seconds with the replicas that a controller wants, and returns the messages finished in each.
+func (s *System) Run(replicas func(*System) int) (finished []float64) {
+	before := 0.0
+	for range s.scenario.Seconds {
+		s.Step()
+		s.Scale(replicas(s))
+		finished, before = append(finished, s.score.Finished-before), s.score.Finished
+	}
+	return finished
+}
+
 // limitedFor is how long a limit shows after it was reached: a rate and a poll cover up to 20 s, and a ceiling needs
 // three polls.
 const limitedFor = 60

@@ -27,10 +27,7 @@ func calm() model.Scenario {
 func followed(s model.Scenario, newController baseline.New, seed uint64) *model.System {
 	system := model.New(s, seed)
 	controller := newController(system.Scenario())
-	for range s.Seconds {
-		system.Step()
-		system.Scale(controller.Replicas(system))
-	}
+	system.Run(controller.Replicas)
 	return system
 }
 

@@ -118,8 +118,11 @@ func loads() []Scenario {
 	topics.More = []model.Curve{sine(120, 100, 25*minute), pulses(20, 200, 3*minute, 15*minute)}
 	// The second of two Functions: the first falls behind and catches up 3 minutes later, so its output steps less,
 	// later and for a while beyond its input.
-	chain := base("two-stage", hour, model.Output(
-		base("first", hour, change(50, 300, 50)), 1, steps(map[int]float64{0: 2, 13 * minute: 9, 45 * minute: 2})))
+	replicas := steps(map[int]float64{0: 2, 13 * minute: 9, 45 * minute: 2})
+	output := append(model.New(base("first", hour, change(50, 300, 50)), 1).Run(func(first *model.System) int {
+		return int(replicas(float64(first.Second())))
+	}), 0) // the oracle looks beyond the end
+	chain := base("two-stage", hour, func(second float64) float64 { return output[min(int(second), hour)] })
 	// 5 % more each minute: past load underestimates the present for an hour.
 	growth := base("growth", hour, func(second float64) float64 { return 50 * math.Pow(1.05, second/minute) })
 	return []Scenario{
