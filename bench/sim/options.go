@@ -67,7 +67,8 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 		"`parts` of the algorithm to leave out, one after the other: names with commas between, a+b for both at once, "+
 			"or all; they are "+strings.Join(partNames(), ", "))
 	flags.StringVar(&o.out, "out", "", "`file` for the numbers as JSON; none when empty")
-	flags.StringVar(&o.plots, "plots", "", "`directory` for an HTML page with charts of each scenario; none when empty")
+	flags.StringVar(&o.plots, "plots", "", "`directory` for an HTML page with charts of each scenario, of held-out ones "+
+		"only with -scenario; none when empty")
 	flags.StringVar(&plotted, "plot", "^(oracle|keda-default10|simple|capacity)$", "`regexp` of the controllers in plots")
 	flags.StringVar(&o.traces, "traces", "", "`directory` of recorded loads, of which episodes of 6 h run in place of "+
 		"the scenarios, with start times and objectives of their own")

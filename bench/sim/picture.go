@@ -20,9 +20,9 @@ type picture struct {
 	runs     []outcome
 }
 
-// plotSet writes a page of each scenario of a set, of its runs with the first seed.
+// plotSet writes a page of each scenario of a set, of held-out ones only if -scenario selects them.
 func plotSet(s set, runs []outcome, o options) error {
-	if o.plots == "" {
+	if o.plots == "" || s.name == heldOutName && o.scenario.String() == "" {
 		return nil
 	}
 	for i, scenario := range s.scenarios {
