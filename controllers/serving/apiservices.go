@@ -99,6 +99,9 @@ func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[st
 			if holder != "" && (found[name] == nil || cluster.HolderOf(found[name], r.config.Service) != "") {
 				continue // what is still ours has to be verified by the current bundle
 			}
+			if holder != "" {
+				priority = 1 // the API server prefers the version of the other server
+			}
 			wanted := cluster.NewAPIService(name)
 			wanted.SetOwnerReferences(owner)
 			wanted.Object["spec"] = r.spec(schema.GroupVersion{Group: group, Version: version}, priority, data[keyAuthorities])

@@ -285,7 +285,7 @@ func TestAnAPIGroupThatIsNoLongerServedIsWithdrawn(t *testing.T) {
 }
 
 // TestWhatIsStillOursKeepsItsAuthorities: with an old bundle it would have no server, which keeps namespaces from being
-// deleted.
+// deleted. If it stayed the preferred version, the adapter would get the requests for the other server.
 func TestWhatIsStillOursKeepsItsAuthorities(t *testing.T) {
 	b := newBench(t, owner())
 	for range 4 {
@@ -305,6 +305,11 @@ func TestWhatIsStillOursKeepsItsAuthorities(t *testing.T) {
 	require.Len(t, decode(b.secret(t)).authorities, 2)
 	require.Equal(t, string(b.secret(t)[keyAuthorities]), bundleOf(t, b.apiService(t, "v1beta2")))
 	require.Equal(t, theirs, b.apiService(t, "v1beta1").Object["spec"])
+	require.Equal(t, int64(1), b.apiService(t, "v1beta2").Object["spec"].(map[string]any)["versionPriority"])
+
+	require.NoError(t, b.client.Delete(t.Context(), b.apiService(t, "v1beta1")))
+	b.look(t, start().Add(24*time.Hour))
+	require.Equal(t, int64(200), b.apiService(t, "v1beta2").Object["spec"].(map[string]any)["versionPriority"])
 }
 
 func TestAMissingOwnerIsAnError(t *testing.T) {
