@@ -30,14 +30,18 @@ const (
 	// issuerPause is the time between two requests to an issuer that failed, and before a token that a broker refuses is
 	// replaced: thousands of topics must not each send a request to an issuer.
 	issuerPause = 10 * time.Second
+	// maxPause is up to where the pause before a replacement doubles while replacements are refused too: another token
+	// does not help then, and issuers limit or charge for tokens.
+	maxPause = 10 * time.Minute
 )
 
 type token struct {
 	text                  string
 	issued, refresh, ends time.Time
-	// invalidated is true if a broker has refused the token. It is replaced, and used until that succeeds, since other
-	// clusters may accept it.
-	invalidated bool
+	// refused is true if a broker has refused the token. It is replaced after its pause, and used until that succeeds,
+	// since other clusters may accept it.
+	refused bool
+	pause   time.Duration
 }
 
 func newToken(text string, issued, ends time.Time) token {
@@ -110,7 +114,7 @@ var errTurnTaken = errors.New("another request calls the issuer")
 
 // takeTurn waits for the turn to call the issuer if no token is held, or one that a broker refused.
 func (s *tokenSource) takeTurn(ctx context.Context, held token) error {
-	if held.text != "" && !held.invalidated {
+	if held.text != "" && !held.refused {
 		select {
 		case s.turn <- struct{}{}:
 			return nil
@@ -136,7 +140,7 @@ func (s *tokenSource) current() (held token, due bool, err error) {
 		held = s.held
 	}
 	switch {
-	case held.text != "" && !held.invalidated && now.Before(held.refresh):
+	case held.text != "" && now.Before(held.refresh):
 		return held, false, nil
 	case s.failure == nil || now.Sub(s.failedAt) >= issuerPause:
 		return held, true, nil
@@ -150,6 +154,10 @@ func (s *tokenSource) current() (held token, due bool, err error) {
 func (s *tokenSource) remember(fresh token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	fresh.pause = issuerPause
+	if s.held.refused {
+		fresh.pause = min(2*s.held.pause, maxPause)
+	}
 	s.held, s.failure = fresh, nil
 }
 
@@ -159,13 +167,16 @@ func (s *tokenSource) fail(err error) {
 	s.failure, s.failedAt = err, s.now()
 }
 
-// invalidate requests the replacement of a token that a broker refuses, unless it is so young that another would not
-// help.
+// invalidate requests the replacement of a token that a broker refuses, as soon as it is so old that another may help.
 func (s *tokenSource) invalidate(refused authorization) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held.text == refused.secret && s.now().Sub(s.held.issued) >= issuerPause {
-		s.held.invalidated = true
+	if s.held.text != refused.secret {
+		return
+	}
+	s.held.refused = true
+	if early := s.held.issued.Add(s.held.pause); early.Before(s.held.refresh) {
+		s.held.refresh = early
 	}
 }
 

@@ -242,6 +242,48 @@ func TestARefusedTokenIsReplacedUnlessItIsYoung(t *testing.T) {
 	require.Equal(t, "Bearer token-2", shows(t, source), "it was another that was refused")
 }
 
+// TestTokensThatStayRefusedAreReplacedMoreAndMoreRarely: brokers that do not trust the issuer refuse each of them.
+func TestTokensThatStayRefusedAreReplacedMoreAndMoreRarely(t *testing.T) {
+	for life, test := range map[string]struct {
+		field string
+		most  int
+	}{
+		"of a day": {`,"expires_in":86400`, 15},
+		"unknown":  {"", 20}, // assumedLife alone takes 15
+	} {
+		t.Run(life, func(t *testing.T) {
+			issuer := newFakeIssuer(t)
+			issuer.on(nil, func(w http.ResponseWriter, r *http.Request) {
+				answers(fmt.Sprintf(`{"access_token":"token-%d"%s}`, len(issuer.requests()), test.field))(w, r)
+			})
+			source, clock := issuer.source(t)
+			for range time.Hour / issuerPause {
+				var group errgroup.Group
+				for range 3 {
+					group.Go(func() error {
+						shown, err := source.authenticate(t.Context())
+						source.invalidate(shown)
+						return err
+					})
+				}
+				require.NoError(t, group.Wait())
+				clock.add(issuerPause)
+			}
+			require.LessOrEqual(t, len(issuer.requests()), test.most)
+
+			for range 2 { // a token that is not refused
+				clock.add(25 * time.Hour)
+				shows(t, source)
+			}
+			accepted, err := source.authenticate(t.Context())
+			require.NoError(t, err)
+			clock.add(issuerPause)
+			source.invalidate(accepted)
+			require.NotEqual(t, accepted.header(), shows(t, source))
+		})
+	}
+}
+
 func TestARefusedTokenIsUsedWhileItsIssuerIsUnavailable(t *testing.T) {
 	issuer := newFakeIssuer(t)
 	source, clock := issuer.source(t)
