@@ -230,6 +230,9 @@ func (r *PolicyReconciler) decide(ctx context.Context, observed plan.Observed, m
 		return nil, policy.State{}
 	}
 	before, unread := memory.state(observed)
+	if memory.resume == nil {
+		r.applier.resumeUpdates(observed.Subject, before.Decided.At)
+	}
 	r.reportForgotten(ctx, observed.Policy, unread, before.Forgets(observed.Policy.Spec))
 	in := plan.Input(observed)
 	decision, after := policy.Decide(in, before)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
@@ -35,6 +36,15 @@ func (a applier) updateWorker(ctx context.Context, subject plan.Subject, replica
 		return a.worker.SetParallelism(ctx, component, max(1, replicas))
 	}, func(err error) { _ = a.metrics.scaled(ctx, subject, replicas, err) }) // updateFailed returns it
 	return nil
+}
+
+// resumeUpdates has the interval between two updates go on after a fail-over: the last decision that changed the
+// replicas began one.
+func (a applier) resumeUpdates(subject plan.Subject, decided time.Time) {
+	if subject.Target.Scaling == plan.ByWorker {
+		component, _ := target.Component(subject.Policy.Spec.PulsarFunctionRef, subject.Target.Subscription.Cluster)
+		a.targets.Workers.Resume(component, decided)
+	}
 }
 
 // unlessEarlier is the error, or nil if it is of what an earlier reconcile began: that is in the status.

@@ -104,6 +104,23 @@ func TestAWorkerIsUpdatedAtMostOnceInAnInterval(t *testing.T) {
 	require.Len(t, env.worker.Updates, 2)
 }
 
+func TestAFailOverDoesNotShortenTheInterval(t *testing.T) {
+	env := newWorkerEnv(t, fixture.WorkerPolicy())
+	env.firstDecision(700)
+	require.Equal(t, []int32{7}, env.worker.Updates)
+	env.after(testInterval)
+	env.restart()
+	env.reconcile()
+	env.answer(6_500, 12_000) // far over the objective, so the decision does not wait for a start
+	env.reconcile()
+	require.Equal(t, []int32{7}, env.worker.Updates)
+	require.Equal(t, policy.HoldWorkerUpdate, env.policy().Status.Decision.Hold.Reason)
+	env.after(target.DefaultWorkerUpdateInterval - testInterval)
+	env.answer(6_500, 13_000)
+	env.reconcile()
+	require.Len(t, env.worker.Updates, 2)
+}
+
 func TestAWriteThatFailsCountsForTheInterval(t *testing.T) {
 	env := newWorkerEnv(t, fixture.WorkerPolicy())
 	env.worker.UpdateError = backlog.Errorf(backlog.ErrForbidden, "grant functions")

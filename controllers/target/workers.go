@@ -214,6 +214,14 @@ func (w *Workers) recordUpdate(component function.Component) {
 	w.known.expire(component)
 }
 
+// Resume has the interval go on that another process began with about its last update of a component; a time before the
+// interval has no effect.
+func (w *Workers) Resume(component function.Component, at time.Time) {
+	if _, known := w.updatedAt(component); !known {
+		w.updates.Put(component, at, at)
+	}
+}
+
 // Subscription reads from the function worker what the component consumes.
 func (w *Workers) Subscription(ctx context.Context, component function.Component) (backlog.Subscription, error) {
 	config, err := w.worker.Describe(ctx, component)
