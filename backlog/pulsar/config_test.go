@@ -263,7 +263,13 @@ func TestAChangedCAFileIsUsedAndABrokenOneIsNot(t *testing.T) {
 	secure := httptest.NewTLSServer(broker)
 	t.Cleanup(secure.Close)
 	file := writeFile(t, "ca.pem", newAuthority(t, "another authority").PEM())
-	source := newSource(t, Config{Own: auth.Own{CAFile: file}, AllowedHosts: []string{"127.0.0.1"}})
+	var failures []string
+	source := newSource(t, Config{
+		Own: auth.Own{
+			CAFile: file, CAFileFailed: func(err error) { failures = append(failures, err.Error()) },
+		},
+		AllowedHosts: []string{"127.0.0.1"},
+	})
 	fetch := func() error {
 		topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: secure.URL}, Name: "persistent://public/default/orders"}
 		_, err := source.Fetch(t.Context(), topic, backlog.Request{Detail: backlog.Slim})
@@ -273,9 +279,20 @@ func TestAChangedCAFileIsUsedAndABrokenOneIsNot(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, pemOf(secure.Certificate()), 0o600))
 	require.NoError(t, fetch())
 	require.NoError(t, os.WriteFile(file, []byte("half of it"), 0o600))
-	require.NoError(t, fetch(), "the last good ones count while the file is being replaced")
+	for range 2 {
+		require.NoError(t, fetch(), "the last good ones count while the file is being replaced")
+	}
 	require.NoError(t, os.Remove(file))
+	for range 2 {
+		require.NoError(t, fetch())
+	}
+	const noCertificate = "it has no certificate: it must be PEM with at least one"
+	require.Equal(t, []string{noCertificate, "no such file or directory"}, failures)
+	require.NoError(t, os.WriteFile(file, pemOf(secure.Certificate()), 0o600))
 	require.NoError(t, fetch())
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, fetch())
+	require.Equal(t, []string{noCertificate, "no such file or directory", noCertificate}, failures)
 }
 
 func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {

@@ -58,7 +58,7 @@ func New(config Config) (*Credentials, error) {
 	c := &Credentials{
 		own: config.Own, source: config.Named, issuers: map[string]bool{}, sessions: newSessions(config),
 	}
-	if c.roots, err = NewCAFile(config.Own.CAFile); err != nil {
+	if c.roots, err = NewCAFile(config.Own.CAFile, config.Own.CAFileFailed); err != nil {
 		return nil, fmt.Errorf("caFile %q: %w", config.Own.CAFile, err)
 	}
 	for i, text := range config.AllowedIssuers {

@@ -71,59 +71,72 @@ func withoutPath(err error) error {
 type File[T any] struct {
 	path   string
 	decode func(content string) (T, error)
+	failed func(error)
 
 	// mu guards all below.
-	mu   sync.Mutex
+	mu sync.Mutex
+	// seen is the file that was last read; nil if reading failed.
 	seen fs.FileInfo
-	// valid is the last valid content, and trouble why the content that was seen is not valid; nil if it is.
+	// valid is the last valid content, and trouble why the file does not have it; nil if it does.
 	valid   T
 	trouble error
 }
 
-// NewFile reads the file, which must be valid at the start; an empty path is for the zero value. Errors omit the path.
-func NewFile[T any](path string, decode func(content string) (T, error)) (*File[T], error) {
-	f := &File[T]{path: path, decode: decode}
-	if _, err := f.Current(); err != nil {
-		return nil, err
-	}
-	return f, nil
+// NewFile reads the file, which must be valid at the start; an empty path is for the zero value. failed is called when
+// a change makes it invalid, and again when it is so for another reason. Errors omit the path.
+func NewFile[T any](path string, decode func(content string) (T, error), failed func(error)) (*File[T], error) {
+	f := &File[T]{path: path, decode: decode, failed: failed}
+	return f, f.read()
 }
 
-// Current returns the last valid content, and why the file does not have it; nil if it does. Kubernetes replaces files
-// of Secrets and ConfigMaps by changing a symbolic link, so the file is another one then.
-func (f *File[T]) Current() (T, error) {
+// Current returns the last valid content.
+func (f *File[T]) Current() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.path == "" {
-		return f.valid, nil
+	before := f.trouble
+	f.trouble = f.read()
+	if f.trouble != nil && (before == nil || f.trouble.Error() != before.Error()) {
+		f.failed(f.trouble)
 	}
+	return f.valid
+}
+
+// read reads the file if it has changed. Kubernetes replaces files of Secrets and ConfigMaps by changing a symbolic
+// link, so the file is another one then.
+func (f *File[T]) read() error {
+	if f.path == "" {
+		return nil
+	}
+	before := f.seen
+	f.seen = nil
 	now, err := os.Stat(f.path)
 	if err != nil {
-		return f.valid, withoutPath(err)
+		return withoutPath(err)
 	}
-	if before := f.seen; before != nil && os.SameFile(now, before) && now.ModTime().Equal(before.ModTime()) &&
-		now.Size() == before.Size() {
-		return f.valid, f.trouble
+	if before != nil && os.SameFile(now, before) && now.ModTime().Equal(before.ModTime()) && now.Size() == before.Size() {
+		f.seen = before
+		return f.trouble
 	}
 	content, err := ReadFile(f.path)
 	if err != nil {
-		return f.valid, err
+		return err
 	}
+	f.seen = now
 	decoded, err := f.decode(content)
-	if f.seen, f.trouble = now, err; err == nil {
+	if err == nil {
 		f.valid = decoded
 	}
-	return f.valid, err
+	return err
 }
 
 // NewCAFile is a file of PEM certificates.
-func NewCAFile(path string) (*File[string], error) {
+func NewCAFile(path string, failed func(error)) (*File[string], error) {
 	return NewFile(path, func(pem string) (string, error) {
 		if !x509.NewCertPool().AppendCertsFromPEM([]byte(pem)) {
 			return "", errors.New("it has no certificate: it must be PEM with at least one")
 		}
 		return pem, nil
-	})
+	}, failed)
 }
 
 // Own are the program's own credentials. Files are read for every request, so a rotated token is used at once.
@@ -135,6 +148,9 @@ type Own struct {
 	Plugin, ParamsFile string
 	// CAFile has the PEM certificates of the brokers' CA; empty for the system's. It is read when it changes.
 	CAFile string
+	// CAFileFailed is called when CAFile has become invalid, once for each reason; required with CAFile. The last valid
+	// certificates remain in use.
+	CAFileFailed func(error)
 }
 
 // params are the current parameters, complete except for files that they name.

@@ -88,8 +88,7 @@ func (c *Credentials) ownMaterial() (material, error) {
 	if err != nil {
 		return material{}, err
 	}
-	roots, _ := c.roots.Current() // the last valid ones while the file is being replaced
-	return material{Params: decoded, roots: roots}, nil
+	return material{Params: decoded, roots: c.roots.Current()}, nil
 }
 
 // check refuses parameters with which an object of a user would make this program read its own files, or call an issuer

@@ -21,14 +21,10 @@ import (
 type Connections struct {
 	objects auth.Source // of the credentials that objects of users name
 	logger  *slog.Logger
-	path    string
 	file    *auth.File[map[string]connection]
 
-	// mu guards all below.
-	mu sync.Mutex
-	// trouble is why the last change of the file does not apply, as logged; empty if it does.
-	trouble string
-	// bundles are files of certificates by path.
+	// mu guards bundles, which are files of certificates by path.
+	mu      sync.Mutex
 	bundles map[string]*auth.File[string]
 }
 
@@ -36,14 +32,14 @@ var _ auth.Source = (*Connections)(nil)
 
 // New reads the file, which must be valid at the start; an empty path means no connections.
 func New(path string, objects auth.Source, logger *slog.Logger) (*Connections, error) {
-	c := &Connections{objects: objects, logger: logger, path: path, bundles: map[string]*auth.File[string]{}}
+	c := &Connections{objects: objects, logger: logger, bundles: map[string]*auth.File[string]{}}
 	file, err := auth.NewFile(path, func(text string) (map[string]connection, error) {
 		byName, err := decode([]byte(text))
 		if err == nil && c.file != nil {
 			logger.Info("read the file of connections", "path", path, "connections", len(byName))
 		}
 		return byName, err
-	})
+	}, c.failed("connections", path))
 	if err != nil {
 		return nil, fmt.Errorf("reading --connections-file %s: %w", path, err)
 	}
@@ -51,22 +47,11 @@ func New(path string, objects auth.Source, logger *slog.Logger) (*Connections, e
 	return c, nil
 }
 
-// current returns the current connections, and logs why a change of the file does not apply. Callers must not change
-// the map.
-func (c *Connections) current() map[string]connection {
-	byName, err := c.file.Current()
-	trouble := ""
-	if err != nil {
-		trouble = err.Error()
+// failed logs why a change of a file does not apply.
+func (c *Connections) failed(content, path string) func(error) {
+	return func(err error) {
+		c.logger.Error("reading the file of "+content+" failed, using its last valid content", "path", path, "error", err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if trouble != "" && trouble != c.trouble {
-		c.logger.Error("reading the file of connections failed, using its last valid content", "path", c.path,
-			"error", trouble)
-	}
-	c.trouble = trouble
-	return byName
 }
 
 // roots returns the certificates in a file, the last valid ones while it is being replaced; empty without a path.
@@ -74,20 +59,19 @@ func (c *Connections) roots(path string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.bundles[path] == nil {
-		file, err := auth.NewCAFile(path)
+		file, err := auth.NewCAFile(path, c.failed("certificates", path))
 		if err != nil {
 			return "", err
 		}
 		c.bundles[path] = file
 	}
-	pem, _ := c.bundles[path].Current()
-	return pem, nil
+	return c.bundles[path].Current(), nil
 }
 
 // Resolve returns the cluster of a connection for a ScaledObject of the namespace, and its function worker if that runs
 // separately. The error wraps backlog.ErrUnsupported, and names only connections that the namespace may use.
 func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, workerURL string, err error) {
-	byName := c.current()
+	byName := c.file.Current() // must not be changed
 	found, known := byName[name]
 	if !known || !found.serves(namespace) {
 		may := "which may use none"
@@ -112,7 +96,7 @@ func (c *Connections) knows(access string) bool {
 // named returns the connection with credentials of that name.
 func (c *Connections) named(access string) (connection, bool) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(access, accessPrefix), "@")
-	found, known := c.current()[name]
+	found, known := c.file.Current()[name]
 	return found, known && found.access() == access
 }
 

@@ -208,8 +208,11 @@ func TestTheFilesOfAConnectionAreReadAgain(t *testing.T) {
 	requireParams("file:///etc/token")
 	w.write(params, "token:third")
 	requireParams("token:third")
-	w.write(ca, "")
-	requireParams("token:third") // a file of certificates that is just being written changes nothing
+	for _, invalid := range []string{"", "is DER"} {
+		w.write(ca, invalid)
+		requireParams("token:third") // a file of certificates that is just being written changes nothing
+	}
+	require.Equal(t, 1, strings.Count(w.log.String(), "path="+ca), w.log.String())
 	require.NoError(t, os.Remove(params))
 	_, err = w.Credentials(t.Context(), cluster.Access)
 	require.ErrorContains(t, err, "authParamsFile of connection east")

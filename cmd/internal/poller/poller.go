@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
@@ -60,6 +61,10 @@ func New(config Config) (*Parts, error) {
 		Own: auth.Own{
 			TokenFile: o.PulsarTokenFile, CAFile: o.PulsarCAFile,
 			Plugin: o.PulsarAuthPlugin, ParamsFile: o.PulsarAuthParamsFile,
+			CAFileFailed: func(err error) {
+				ctrl.Log.WithName("pulsar").Error(err, "reading the file of certificates failed, using its last valid content",
+					"path", o.PulsarCAFile)
+			},
 		},
 		AllowedIssuers: o.AllowedOAuth2Issuers,
 		Credentials:    config.Credentials,
