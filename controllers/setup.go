@@ -64,7 +64,6 @@ type Config struct {
 type Controllers struct {
 	*informer.Informers
 
-	Objects *target.Objects
 	// Notify takes the topics of which the poller has new data.
 	Notify func(backlog.Topic)
 	// PolicyMetrics has the series of each policy.
@@ -116,8 +115,8 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	return &Controllers{
-		Informers: reading, Objects: target.NewObjects(reading.Targets.Reader, reading.Policies.Synced),
-		Notify: reconciler.interest.notify, Alive: reconciler.progress.alive, PolicyMetrics: reconciler.PolicyMetrics,
+		Informers: reading, Notify: reconciler.interest.notify, Alive: reconciler.progress.alive,
+		PolicyMetrics: reconciler.PolicyMetrics,
 	}, nil
 }
 

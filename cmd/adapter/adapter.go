@@ -82,7 +82,7 @@ func newAdapter(ctx context.Context, o *Options, registry ctrlmetrics.Registerer
 	worker.Worker, a.reconciling = a.pulsar.Worker, parts.Alive
 	answering := provider.New(provider.Config{
 		Policies: parts.Policies, Signals: parts.Signals, DecisionMaker: cachedDecisions{parts.DecisionMaker, a.ready},
-		Lister: parts.Objects, Now: time.Now, Registerer: registry,
+		Lister: parts.Targets.Reader, Now: time.Now, Registerer: registry,
 	})
 	certificate, err := setupCertificate(o, a.manager, o.ServiceKey(lease.Namespace), a.ready)
 	if err != nil {

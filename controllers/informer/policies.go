@@ -32,9 +32,6 @@ func NewPolicies(reader client.Reader, synced func() bool) *Policies {
 	}}
 }
 
-// Synced reports whether all policies are in the cache.
-func (p *Policies) Synced() bool { return p.unread() == nil }
-
 // Policy returns the policy, which the caller must not change. It fails with an API server's NotFound, with
 // backlog.ErrNoData until the cache has synced, and with backlog.ErrUnsupported when the kind is not installed.
 func (p *Policies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {

@@ -93,9 +93,9 @@ func TestPoliciesAreUnknownBeforeTheCacheHasThem(t *testing.T) {
 	policies := NewPolicies(fake.NewClientBuilder().Build(), func() bool { return synced })
 	_, err := policies.Policy(types.NamespacedName{Namespace: "media", Name: "resize"})
 	require.ErrorIs(t, err, backlog.ErrNoData, "not NotFound")
-	require.False(t, policies.Synced())
 	synced = true
-	require.True(t, policies.Synced())
+	_, err = policies.Policy(types.NamespacedName{Namespace: "media", Name: "resize"})
+	require.NotErrorIs(t, err, backlog.ErrNoData)
 }
 
 func TestAnIncompleteConfigurationIsRefused(t *testing.T) {

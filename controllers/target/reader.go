@@ -7,8 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,6 +80,45 @@ func (r *Reader) List(
 		return nil, fmt.Errorf("listing objects of kind %s: %w", kind, err)
 	}
 	return list.Items, nil
+}
+
+// Names returns the names of the namespace's policies, Functions, Sinks, Sources or StatefulSets of the function worker
+// with matching labels, sorted. It fails while they are still being read, and with an API server's NotFound for another
+// resource.
+func (r *Reader) Names(resource schema.GroupResource, namespace string, selector labels.Selector) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), CacheTimeout)
+	defer cancel()
+	options := []client.ListOption{
+		client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy,
+	}
+	var names []string
+	switch kind := cluster.KindFor(resource); {
+	case resource == v1alpha1.GroupResource():
+		var list v1alpha1.AutoscalingPolicyList
+		if err := r.reader.List(ctx, &list, options...); err != nil {
+			return nil, fmt.Errorf("listing policies: %w", err)
+		}
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+	case kind != "":
+		if !r.installed(kind) {
+			return nil, notRead(kind)
+		}
+		objects, err := r.List(ctx, kind, options...)
+		if err != nil {
+			return nil, err
+		}
+		for i := range objects {
+			if object := &objects[i]; kind != cluster.KindStatefulSet || isOfWorker(object) {
+				names = append(names, object.Name)
+			}
+		}
+	default:
+		return nil, apierrors.NewNotFound(resource, "*")
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // Measurable fails with an API server's NotFound when there is no such object in the cache, and with a plan.Violation

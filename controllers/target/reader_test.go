@@ -35,11 +35,7 @@ func TestObjectsByLabels(t *testing.T) {
 	fixture.SetCommand(t, other, []any{"postgres", "-D", "/data"})
 	c := newTestClient(t, labelled, plain, function, sink, made, other)
 	read := true
-	isRead := func() bool { return read }
-	objects := &Objects{
-		reader:       &Reader{reader: c, installed: func(string) bool { return read }},
-		policiesRead: isRead,
-	}
+	objects := NewReader(c, func(string) bool { return read })
 	media := labels.SelectorFromSet(labels.Set{"team": "media"})
 
 	names, err := objects.Names(v1alpha1.GroupResource(), fixture.Namespace, labels.Everything())
@@ -54,10 +50,12 @@ func TestObjectsByLabels(t *testing.T) {
 	names, err = objects.Names(cluster.ResourceFor(cluster.KindSink), fixture.Namespace, labels.Everything())
 	require.NoError(t, err)
 	require.Equal(t, []string{"files"}, names)
-	names, err = objects.Names(cluster.ResourceFor(cluster.KindStatefulSet), fixture.Namespace, media)
-	require.NoError(t, err)
-	require.Equal(t, []string{"pf-public-default-resize"}, names,
-		"only StatefulSets of the function worker have signals")
+	for _, selector := range []labels.Selector{media, labels.Everything()} {
+		names, err = objects.Names(cluster.ResourceFor(cluster.KindStatefulSet), fixture.Namespace, selector)
+		require.NoError(t, err)
+		require.Equal(t, []string{"pf-public-default-resize"}, names,
+			"only StatefulSets of the function worker have signals")
+	}
 	names, err = objects.Names(cluster.ResourceFor(cluster.KindFunction), "elsewhere", labels.Everything())
 	require.NoError(t, err)
 	require.Empty(t, names)
@@ -66,8 +64,7 @@ func TestObjectsByLabels(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(err))
 	read = false
 	for _, resource := range []schema.GroupResource{
-		v1alpha1.GroupResource(), cluster.ResourceFor(cluster.KindFunction),
-		cluster.ResourceFor(cluster.KindStatefulSet),
+		cluster.ResourceFor(cluster.KindFunction), cluster.ResourceFor(cluster.KindStatefulSet),
 	} {
 		_, err = objects.Names(resource, fixture.Namespace, media)
 		require.ErrorIs(t, err, backlog.ErrNoData)
