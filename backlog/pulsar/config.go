@@ -56,8 +56,9 @@ type Config struct {
 	// MaxRequestsPerSecondPerHost bounds the requests to one broker, with a burst of one second; 1 to 100000, default
 	// 1000.
 	MaxRequestsPerSecondPerHost int
-	// Own are the program's own credentials.
-	Own auth.Own
+	// Own are the program's own credentials, and CAFileFailed is that of auth.Config.
+	Own          auth.Own
+	CAFileFailed func(error)
 	// Credentials returns the credentials that a backlog.Cluster names by Access; nil if no cluster names any.
 	Credentials auth.Source
 	// AllowedIssuers are the URLs of the OAuth2 issuers that named credentials may get tokens from. The issuer of
@@ -110,6 +111,7 @@ func New(config Config) (*Source, error) {
 func (c *Config) auth(chain *hosts, m *metrics) auth.Config {
 	return auth.Config{
 		Own:            c.Own,
+		CAFileFailed:   c.CAFileFailed,
 		Named:          c.Credentials,
 		AllowedIssuers: c.AllowedIssuers,
 		Transport:      func(tlsConfig *tls.Config) *http.Transport { return newTransport(tlsConfig, *c) },

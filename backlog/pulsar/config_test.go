@@ -265,9 +265,8 @@ func TestAChangedCAFileIsUsedAndABrokenOneIsNot(t *testing.T) {
 	file := writeFile(t, "ca.pem", newAuthority(t, "another authority").PEM())
 	var failures []string
 	source := newSource(t, Config{
-		Own: auth.Own{
-			CAFile: file, CAFileFailed: func(err error) { failures = append(failures, err.Error()) },
-		},
+		Own:          auth.Own{CAFile: file},
+		CAFileFailed: func(err error) { failures = append(failures, err.Error()) },
 		AllowedHosts: []string{"127.0.0.1"},
 	})
 	fetch := func() error {

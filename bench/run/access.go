@@ -19,33 +19,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
+	credentials "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
 // Access configures the tool's credentials for Pulsar and the certificate authorities that it trusts. It holds file
 // names only, so that no result contains a secret. The zero value has no credentials.
-type Access struct {
-	// TokenFile has a token. ParamsFile has the authParams of Pulsar's client.conf, and Plugin is its authPlugin.
-	TokenFile, Plugin, ParamsFile string
-	// CAFile has the PEM certificates of Pulsar's authorities; empty for the system's.
-	CAFile string
-}
+type Access credentials.Own
 
 // ShowsCredentials reports whether there are credentials.
 func (a Access) ShowsCredentials() bool { return a.TokenFile != "" || a.Plugin != "" }
 
 // Validate reads the files. Its errors name flags.
 func (a Access) Validate() error {
-	if err := authparams.CheckPlugin(a.Plugin); err != nil {
-		return fmt.Errorf("--pulsar-auth-plugin is %q: it %w", a.Plugin, err)
-	}
-	switch {
-	case a.Plugin != "" && a.TokenFile != "":
-		return fmt.Errorf("--pulsar-auth-plugin is %q and --pulsar-token-file is %q: only one of them may be set", a.Plugin,
-			a.TokenFile)
-	case (a.Plugin == "") != (a.ParamsFile == ""):
-		return fmt.Errorf("--pulsar-auth-plugin is %q and --pulsar-auth-params-file is %q: both or none must be set",
-			a.Plugin, a.ParamsFile)
-	}
 	if _, err := a.tlsConfig(); err != nil {
 		return err
 	}

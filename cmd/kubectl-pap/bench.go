@@ -148,7 +148,7 @@ func (o *benchRunOptions) validate() error {
 		return errors.New("--i-know-this-publishes-into is missing: name a topic that --target consumes and " +
 			"that may get the load")
 	default:
-		return o.access.Validate()
+		return checkAccess(o.access)
 	}
 }
 
@@ -224,7 +224,7 @@ func (o *benchCleanOptions) run(ctx context.Context, streams genericiooptions.IO
 	if o.all && len(names) > 0 {
 		return usage(errors.New("--all cannot be used with names of namespaces: leave out one of them"))
 	}
-	if err := o.access.Validate(); err != nil {
+	if err := checkAccess(o.access); err != nil {
 		return usage(err)
 	}
 	kube, err := o.cluster.client()

@@ -39,6 +39,9 @@ func TestBenchRunNamesTheFixWithTheExitCodeOfUsage(t *testing.T) {
 		"a plugin without parameters": {
 			[]string{"-f", step, "--pulsar-auth-plugin", "token"}, `--pulsar-auth-params-file is ""`,
 		},
+		"a file of parameters that is missing": {
+			[]string{"-f", step, "--pulsar-auth-plugin", "token", "--pulsar-auth-params-file", "missing"}, "open missing",
+		},
 		"an argument":          {[]string{"now"}, "unknown command"},
 		"an unknown flag":      {[]string{"--remote"}, "unknown flag"},
 		"a file for a cluster": {[]string{"-f", step, "--kubeconfig"}, "needs an argument"},

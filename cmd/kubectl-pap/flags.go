@@ -24,10 +24,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/compare"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/history"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
 )
 
 // clusterFlags are kubectl's flags that select a cluster and a user.
@@ -155,6 +157,15 @@ func addAccess(flags *pflag.FlagSet, access *run.Access) {
 	flags.StringVar(&access.ParamsFile, "pulsar-auth-params-file", "",
 		"File with authParams of Pulsar's client.conf for --pulsar-auth-plugin.")
 	flags.StringVar(&access.CAFile, "pulsar-ca-file", "", "PEM file of the authorities that signed Pulsar's certificates.")
+}
+
+// checkAccess checks these flags, and reads the files.
+func checkAccess(access run.Access) error {
+	var problems flags.Problems
+	if problems.Credentials(auth.Own(access)); len(problems) > 0 {
+		return errors.Join(problems...)
+	}
+	return access.Validate()
 }
 
 // rangeFlag is a flag for a number or its bounds: 50 or 40-60, and for durations 25s or 20s-1m.

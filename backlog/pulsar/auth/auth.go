@@ -21,6 +21,9 @@ import (
 type Config struct {
 	// Own are the program's own credentials.
 	Own Own
+	// CAFileFailed is called when Own.CAFile has become invalid, once for each reason; required with it. The last valid
+	// certificates remain in use.
+	CAFileFailed func(error)
 	// Named returns the credentials of clusters; nil if no cluster names any.
 	Named Source
 	// AllowedIssuers are the URLs of OAuth2 issuers that credentials of users may call. The issuer of Own is always
@@ -58,7 +61,7 @@ func New(config Config) (*Credentials, error) {
 	c := &Credentials{
 		own: config.Own, source: config.Named, issuers: map[string]bool{}, sessions: newSessions(config),
 	}
-	if c.roots, err = NewCAFile(config.Own.CAFile, config.Own.CAFileFailed); err != nil {
+	if c.roots, err = NewCAFile(config.Own.CAFile, config.CAFileFailed); err != nil {
 		return nil, fmt.Errorf("caFile %q: %w", config.Own.CAFile, err)
 	}
 	for i, text := range config.AllowedIssuers {

@@ -148,9 +148,6 @@ type Own struct {
 	Plugin, ParamsFile string
 	// CAFile has the PEM certificates of the brokers' CA; empty for the system's. It is read when it changes.
 	CAFile string
-	// CAFileFailed is called when CAFile has become invalid, once for each reason; required with CAFile. The last valid
-	// certificates remain in use.
-	CAFileFailed func(error)
 }
 
 // params are the current parameters, complete except for files that they name.

@@ -15,6 +15,9 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
 // Section is a part of the help text.
@@ -102,6 +105,21 @@ func (p *Problems) OneOf(flag, value string, words ...string) {
 func (p *Problems) Name(flag, value string, validate func(string) []string) {
 	for _, message := range validate(value) {
 		p.Add("--%s is %q: %s", flag, value, message)
+	}
+}
+
+// Credentials checks the flags of a program's own credentials for Pulsar.
+func (p *Problems) Credentials(own auth.Own) {
+	if err := authparams.CheckPlugin(own.Plugin); err != nil {
+		p.Add("--pulsar-auth-plugin is %q: it %w", own.Plugin, err)
+	}
+	if own.Plugin != "" && own.TokenFile != "" {
+		p.Add("--pulsar-auth-plugin is %q and --pulsar-token-file is %q: only one of them may be set", own.Plugin,
+			own.TokenFile)
+	}
+	if (own.Plugin == "") != (own.ParamsFile == "") {
+		p.Add("--pulsar-auth-plugin is %q and --pulsar-auth-params-file is %q: both or none must be set", own.Plugin,
+			own.ParamsFile)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
@@ -20,10 +21,7 @@ import (
 type Options struct {
 	PulsarAdminURL        string
 	AllowedPulsarHosts    []string
-	PulsarTokenFile       string
-	PulsarAuthPlugin      string
-	PulsarAuthParamsFile  string
-	PulsarCAFile          string
+	Own                   auth.Own
 	AllowedOAuth2Issuers  []string
 	FunctionCredentials   target.FunctionCredentials
 	WorkerCredentials     target.WorkerCredentials
@@ -76,16 +74,16 @@ func (o *Options) AddPulsarFlags(fs *pflag.FlagSet, program string) {
 		"Hosts that policies, targets, redirects and lookups may name and that receive the credentials: host, host:port or "+
 			"a URL such as https://host:port, \"*.\" for all below. The "+program+"'s own credentials go over https only, or "+
 			"to an entry with http:// or pulsar://. --pulsar-admin-url is always allowed.")
-	fs.StringVar(&o.PulsarTokenFile, "pulsar-token-file", o.PulsarTokenFile,
+	fs.StringVar(&o.Own.TokenFile, "pulsar-token-file", o.Own.TokenFile,
 		"File with the token for Pulsar; read for every request, so it may change.")
-	fs.StringVar(&o.PulsarAuthPlugin, "pulsar-auth-plugin", o.PulsarAuthPlugin,
+	fs.StringVar(&o.Own.Plugin, "pulsar-auth-plugin", o.Own.Plugin,
 		"authPlugin of Pulsar's client.conf, instead of --pulsar-token-file: token, tls, basic, oauth2 or their class names.")
-	fs.StringVar(&o.PulsarAuthParamsFile, "pulsar-auth-params-file", o.PulsarAuthParamsFile,
+	fs.StringVar(&o.Own.ParamsFile, "pulsar-auth-params-file", o.Own.ParamsFile,
 		"File with authParams of Pulsar's client.conf; it and the files that it names are read for every request.")
 	fs.StringSliceVar(&o.AllowedOAuth2Issuers, "allowed-oauth2-issuers", o.AllowedOAuth2Issuers,
 		"URLs of OAuth2 issuers that credentials of policies and targets may request tokens from. That of "+
 			"--pulsar-auth-params-file is always allowed.")
-	fs.StringVar(&o.PulsarCAFile, "pulsar-ca-file", o.PulsarCAFile,
+	fs.StringVar(&o.Own.CAFile, "pulsar-ca-file", o.Own.CAFile,
 		"File with PEM certificates that sign Pulsar's, which may change; default: the system's.")
 	fs.StringVar((*string)(&o.FunctionCredentials), "function-credentials", string(o.FunctionCredentials),
 		"Credentials for Pulsar that Functions, Sinks, Sources and policies name: Use sends them, Ignore sends the "+program+
@@ -135,7 +133,12 @@ func (o *Options) checkPulsar() []error {
 			p.Add("--pulsar-admin-url is %s: it %w", flags.Redacted(o.PulsarAdminURL), err)
 		}
 	}
-	p = append(p, o.checkCredentials()...)
+	p.Credentials(o.Own)
+	for _, issuer := range o.AllowedOAuth2Issuers {
+		if _, err := authparams.ParseIssuer(issuer); err != nil {
+			p.Add("--allowed-oauth2-issuers has %s: it %w", flags.Redacted(issuer), err)
+		}
+	}
 	p.OneOf("function-credentials", string(o.FunctionCredentials), string(target.UseFunctionCredentials),
 		string(target.IgnoreFunctionCredentials))
 	p.OneOf("worker-credentials", string(o.WorkerCredentials), string(target.PolicyWorkerCredentials),
@@ -145,27 +148,6 @@ func (o *Options) checkPulsar() []error {
 	flags.Between(&p, "max-requests-per-second", o.MaxRequestsPerSecond, 1, 100_000)
 	flags.Between(&p, "max-topics-per-subscription", o.Bounds.Subscription, 1, 100_000)
 	flags.Between(&p, "max-topics-per-namespace", o.Bounds.Namespace, 1, 1_000_000)
-	return p
-}
-
-func (o *Options) checkCredentials() []error {
-	var p flags.Problems
-	if err := authparams.CheckPlugin(o.PulsarAuthPlugin); err != nil {
-		p.Add("--pulsar-auth-plugin is %q: it %w", o.PulsarAuthPlugin, err)
-	}
-	if o.PulsarAuthPlugin != "" && o.PulsarTokenFile != "" {
-		p.Add("--pulsar-auth-plugin is %q and --pulsar-token-file is %q: only one of them may be set", o.PulsarAuthPlugin,
-			o.PulsarTokenFile)
-	}
-	if (o.PulsarAuthPlugin == "") != (o.PulsarAuthParamsFile == "") {
-		p.Add("--pulsar-auth-plugin is %q and --pulsar-auth-params-file is %q: both or none must be set", o.PulsarAuthPlugin,
-			o.PulsarAuthParamsFile)
-	}
-	for _, issuer := range o.AllowedOAuth2Issuers {
-		if _, err := authparams.ParseIssuer(issuer); err != nil {
-			p.Add("--allowed-oauth2-issuers has %s: it %w", flags.Redacted(issuer), err)
-		}
-	}
 	return p
 }
 
@@ -207,8 +189,8 @@ func (o *Options) Targets(worker target.Worker) target.Config {
 	return target.Config{
 		DefaultAdminURL: o.PulsarAdminURL, FunctionCredentials: o.FunctionCredentials,
 		OwnCredentials: target.OwnCredentials{
-			Authenticates: o.PulsarTokenFile != "" || o.PulsarAuthPlugin != "",
-			TrustsMore:    o.PulsarCAFile != "",
+			Authenticates: o.Own.TokenFile != "" || o.Own.Plugin != "",
+			TrustsMore:    o.Own.CAFile != "",
 		},
 		WorkerCredentials: o.WorkerCredentials, Worker: worker, PollInterval: o.PollInterval,
 	}

@@ -58,16 +58,11 @@ func New(config Config) (*Parts, error) {
 	source, err := pulsar.New(pulsar.Config{
 		Registerer: config.Registerer, AllowedHosts: o.PulsarHosts(), RequestTimeout: o.PulsarTimeout,
 		MaxConnsPerHost: o.MaxRequestsPerCluster, MaxRequestsPerSecondPerHost: o.MaxRequestsPerSecond,
-		Own: auth.Own{
-			TokenFile: o.PulsarTokenFile, CAFile: o.PulsarCAFile,
-			Plugin: o.PulsarAuthPlugin, ParamsFile: o.PulsarAuthParamsFile,
-			CAFileFailed: func(err error) {
-				ctrl.Log.WithName("pulsar").Error(err, "reading the file of certificates failed, using its last valid content",
-					"path", o.PulsarCAFile)
-			},
+		Own: o.Own, AllowedIssuers: o.AllowedOAuth2Issuers, Credentials: config.Credentials,
+		CAFileFailed: func(err error) {
+			ctrl.Log.WithName("pulsar").Error(err, "reading the file of certificates failed, using its last valid content",
+				"path", o.Own.CAFile)
 		},
-		AllowedIssuers: o.AllowedOAuth2Issuers,
-		Credentials:    config.Credentials,
 	})
 	if err != nil {
 		return nil, err
