@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/deploy/crd"
 )
 
@@ -156,20 +157,21 @@ func (c checker) metricsAPIs(ctx context.Context, named checkResult) []checked {
 	if err := c.kube.List(ctx, &services); err != nil {
 		return []checked{unreadable(check, "list on apiservices.apiregistration.k8s.io", err)}
 	}
-	custom := preferred(services.Items, "custom.metrics.k8s.io")
+	custom := cluster.Preferred(services.Items, cluster.CustomMetrics)
 	if custom == nil {
 		return []checked{unserved(check, "no APIService serves custom.metrics.k8s.io", "see the log of the "+
 			"adapter, which needs deploy/rbac/certificate.yaml to write APIServices, and --tls-ca-file with "+
 			"--serving-certificate=Files", named)}
 	}
 	var list []checked
-	if c.serves(custom) {
+	if holder := cluster.HolderOf(custom, c.adapter); holder == "" {
 		list = append(list, c.server(check, custom), c.certificate(custom))
 	} else {
-		list = append(list, unserved(check, holder(custom)+" serves "+custom.Spec.Group, "remove its APIServices of this "+
+		list = append(list, unserved(check, holder+" serves "+custom.Spec.Group, "remove its APIServices of this "+
 			"group to use HorizontalPodAutoscalers (or set --adapter-namespace, if it is the adapter)", named))
 	}
-	if external := preferred(services.Items, "external.metrics.k8s.io"); external != nil && c.serves(external) {
+	external := cluster.Preferred(services.Items, cluster.ExternalMetrics)
+	if external != nil && cluster.HolderOf(external, c.adapter) == "" {
 		list = append(list, c.server("external metrics", external))
 	}
 	return list
@@ -185,41 +187,13 @@ func unserved(check, who, fix string, named checkResult) checked {
 		"itself: " + fix}
 }
 
-// preferred is the APIService of a group that HorizontalPodAutoscalers get metrics from; nil without one.
-func preferred(services []apiregistrationv1.APIService, group string) *apiregistrationv1.APIService {
-	var found []*apiregistrationv1.APIService
-	for i := range services {
-		// The versions that they know.
-		if s := &services[i]; s.Spec.Group == group && (s.Spec.Version == "v1beta2" || s.Spec.Version == "v1beta1") {
-			found = append(found, s)
-		}
-	}
-	if len(found) == 0 {
-		return nil
-	}
-	return helper.SortedByGroupAndVersion(found)[0][0]
-}
-
-// serves reports whether the adapter serves an APIService.
-func (c checker) serves(s *apiregistrationv1.APIService) bool {
-	service := s.Spec.Service
-	return service != nil && service.Namespace == c.adapter.Namespace && service.Name == c.adapter.Name
-}
-
-// holder is who serves an APIService.
-func holder(s *apiregistrationv1.APIService) string {
-	if service := s.Spec.Service; service != nil {
-		return "Service " + service.Namespace + "/" + service.Name
-	}
-	return "the API server itself"
-}
-
 // server checks whether the API server reaches the adapter.
 func (c checker) server(check string, s *apiregistrationv1.APIService) checked {
 	available := helper.GetAPIServiceConditionByType(s, apiregistrationv1.Available)
+	service := "Service " + c.adapter.String()
 	switch {
 	case available == nil || available.Status != apiregistrationv1.ConditionTrue:
-		found := checked{check, resultError, "", "the API server has not reached " + holder(s) + " yet"}
+		found := checked{check, resultError, "", "the API server has not reached " + service + " yet"}
 		if available != nil {
 			found.Reason, found.Message = available.Reason, available.Message
 		}
@@ -227,7 +201,7 @@ func (c checker) server(check string, s *apiregistrationv1.APIService) checked {
 			c.adapter.Name)
 		return found
 	default:
-		return checked{check, resultOK, available.Reason, holder(s) + " serves " + s.Name}
+		return checked{check, resultOK, available.Reason, service + " serves " + s.Name}
 	}
 }
 

@@ -11,27 +11,18 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/version"
 	toolscache "k8s.io/client-go/tools/cache"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// metricsGroup is an API group of metrics, with the versions that HorizontalPodAutoscalers know.
-type metricsGroup struct {
-	name     string
-	versions []string
-}
-
-func customMetricsGroup() metricsGroup {
-	return metricsGroup{name: "custom.metrics.k8s.io", versions: []string{"v1beta2", "v1beta1"}}
-}
-
-func externalMetricsGroup() metricsGroup {
-	return metricsGroup{name: "external.metrics.k8s.io", versions: []string{"v1beta1"}}
-}
+// The API groups of metrics.
+const (
+	CustomMetrics   = "custom.metrics.k8s.io"
+	ExternalMetrics = "external.metrics.k8s.io"
+)
 
 // server is the server of a metrics group; unknown as the zero value.
 type server struct {
@@ -65,64 +56,56 @@ func (s server) ours() *bool {
 	return &isOurs
 }
 
-// NewAPIService returns one without a spec.
-func NewAPIService(name string) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
-	object.SetName(name)
-	return object
-}
-
-// transformAPIService drops what is not decoded: CA bundles of kilobytes, and the status, which the aggregator updates
-// at every check.
+// transformAPIService drops what is not read: CA bundles of kilobytes, and the status, which the aggregator updates at
+// every check.
 func transformAPIService(object any) (any, error) {
-	u, ok := object.(*unstructured.Unstructured)
-	if !ok {
-		return object, nil
+	if s, ok := object.(*apiregistrationv1.APIService); ok {
+		s.ManagedFields, s.Spec.CABundle, s.Status = nil, nil, apiregistrationv1.APIServiceStatus{}
 	}
-	u.SetManagedFields(nil)
-	delete(u.Object, "status")
-	unstructured.RemoveNestedField(u.Object, "spec", "caBundle")
-	return u, nil
+	return object, nil
 }
 
-// serverOf a group is the Service of the version that HorizontalPodAutoscalers request: of those that they know the one
-// that the API server prefers, by versionPriority and then by age. It need not be available: while the adapter is down,
-// replicas stay as they are.
+// serverOf a group is the server of its Preferred APIService.
+func serverOf(ctx context.Context, reader client.Reader, group string, own types.NamespacedName) (server, error) {
+	var list apiregistrationv1.APIServiceList
+	if err := reader.List(ctx, &list); err != nil {
+		return server{}, fmt.Errorf("listing APIServices: %w", err)
+	}
+	preferred := Preferred(list.Items, group)
+	if preferred == nil {
+		return server{known: true, absent: true}, nil
+	}
+	return server{known: true, holder: HolderOf(preferred, own)}, nil
+}
+
+// Preferred is the APIService of the version that HorizontalPodAutoscalers request: of those that they know the one
+// that the API server prefers, by versionPriority and then by age; nil without one. It need not be available: while the
+// adapter is down, replicas stay as they are.
 //
-// Source: k8s.io/metrics custom_metrics/discovery.go (chooseVersion), kube-aggregator SortedByGroupAndVersion.
-func serverOf(ctx context.Context, reader client.Reader, group metricsGroup, own types.NamespacedName) (server, error) {
-	found := server{known: true, absent: true}
-	var most int64
-	var best string
-	for _, v := range group.versions {
-		service := NewAPIService(v + "." + group.name)
-		err := reader.Get(ctx, client.ObjectKeyFromObject(service), service)
-		if client.IgnoreNotFound(err) != nil {
-			return server{}, fmt.Errorf("reading APIService %s.%s: %w", v, group.name, err)
-		}
-		if err != nil {
-			continue
-		}
-		priority, _, _ := unstructured.NestedInt64(service.Object, "spec", "versionPriority")
-		if found.absent || priority > most || priority == most && version.CompareKubeAwareVersionStrings(v, best) > 0 {
-			most, best, found.absent, found.holder = priority, v, false, HolderOf(service, own)
+// Source: k8s.io/metrics custom_metrics/discovery.go (chooseVersion).
+func Preferred(services []apiregistrationv1.APIService, group string) *apiregistrationv1.APIService {
+	var known []*apiregistrationv1.APIService
+	for i := range services {
+		of := &services[i].Spec
+		if of.Group == group && (of.Version == "v1beta1" || of.Version == "v1beta2" && group == CustomMetrics) {
+			known = append(known, &services[i])
 		}
 	}
-	return found, nil
+	if len(known) == 0 {
+		return nil
+	}
+	return helper.SortedByGroupAndVersion(known)[0][0]
 }
 
 // HolderOf names the server of an APIService; empty for our own Service.
-func HolderOf(service *unstructured.Unstructured, own types.NamespacedName) string {
-	namespace, _, _ := unstructured.NestedString(service.Object, "spec", "service", "namespace")
-	name, _, _ := unstructured.NestedString(service.Object, "spec", "service", "name")
-	switch {
-	case namespace == "" && name == "":
+func HolderOf(service *apiregistrationv1.APIService, own types.NamespacedName) string {
+	switch at := service.Spec.Service; {
+	case at == nil:
 		return "the API server itself"
-	case namespace == own.Namespace && name == own.Name:
+	case at.Namespace == own.Namespace && at.Name == own.Name:
 		return ""
 	default:
-		return "Service " + namespace + "/" + name
+		return "Service " + at.Namespace + "/" + at.Name
 	}
 }
 

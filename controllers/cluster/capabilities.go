@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -163,7 +164,7 @@ func (c *Capabilities) Start(ctx context.Context) error {
 		default: // notified already
 		}
 	}
-	informer, err := Follow(ctx, c.config.APIServices, NewAPIService(""), notify)
+	informer, err := Follow(ctx, c.config.APIServices, &apiregistrationv1.APIService{}, notify)
 	if err != nil {
 		return fmt.Errorf("watching APIServices: %w", err)
 	}
@@ -232,10 +233,10 @@ func (c *Capabilities) refresh(ctx context.Context, logger logr.Logger, read fun
 		c.update(logger, func(k *known) { k.keda = &keda })
 		return
 	}
-	custom, err := serverOf(ctx, c.config.APIServices, customMetricsGroup(), c.config.Own)
+	custom, err := serverOf(ctx, c.config.APIServices, CustomMetrics, c.config.Own)
 	var external server
 	if err == nil && c.config.ExternalMetrics {
-		external, err = serverOf(ctx, c.config.APIServices, externalMetricsGroup(), c.config.Own)
+		external, err = serverOf(ctx, c.config.APIServices, ExternalMetrics, c.config.Own)
 	}
 	if err != nil {
 		if ctx.Err() == nil {

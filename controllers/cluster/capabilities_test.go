@@ -20,11 +20,12 @@ import (
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,14 +42,20 @@ func testService() types.NamespacedName {
 }
 
 // pointing is an APIService, such as v1beta1.custom.metrics.k8s.io, that names a Service; "" is the API server itself.
-func pointing(name string, priority int64, service string) *unstructured.Unstructured {
-	object := NewAPIService(name)
-	spec := map[string]any{"versionPriority": priority, "caBundle": "c2VjcmV0"}
-	if namespace, name, found := strings.Cut(service, "/"); found {
-		spec["service"] = map[string]any{"namespace": namespace, "name": name, "port": int64(443)}
+func pointing(name string, priority int32, service string) *apiregistrationv1.APIService {
+	version, group, _ := strings.Cut(name, ".")
+	object := &apiregistrationv1.APIService{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: apiregistrationv1.APIServiceSpec{
+			Group: group, Version: version, VersionPriority: priority, CABundle: []byte("secret"),
+		},
+		Status: apiregistrationv1.APIServiceStatus{Conditions: []apiregistrationv1.APIServiceCondition{
+			{Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionFalse},
+		}},
 	}
-	object.Object["spec"] = spec
-	object.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "False"}}}
+	if namespace, name, found := strings.Cut(service, "/"); found {
+		object.Spec.Service = &apiregistrationv1.ServiceReference{Namespace: namespace, Name: name, Port: new(int32(443))}
+	}
 	return object
 }
 
@@ -56,56 +63,58 @@ func TestServerOfCustomMetrics(t *testing.T) {
 	const ours, theirs = "pulsar-autoscaler/adapter", "monitoring/prometheus-adapter"
 	const older, newer = "v1beta1.custom.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io"
 	tests := map[string]struct {
-		services []*unstructured.Unstructured
+		services []*apiregistrationv1.APIService
 		want     string
 	}{
 		"no server without APIServices": {nil, "no server"},
-		"no server of another group": {[]*unstructured.Unstructured{pointing("v1beta1.external.metrics.k8s.io",
+		"no server of another group": {[]*apiregistrationv1.APIService{pointing("v1beta1.external.metrics.k8s.io",
 			100, theirs)}, "no server"},
-		"the adapter, although unavailable": {[]*unstructured.Unstructured{
+		"the adapter, although unavailable": {[]*apiregistrationv1.APIService{
 			pointing(older, 100, ours),
 			pointing(newer, 200, ours),
 		}, "the adapter"},
-		"the adapter with the older version alone": {[]*unstructured.Unstructured{pointing(older, 100, ours)}, "the adapter"},
+		"the adapter with the older version alone": {
+			[]*apiregistrationv1.APIService{pointing(older, 100, ours)}, "the adapter",
+		},
 		"another server with the older version alone": {
-			[]*unstructured.Unstructured{pointing(older, 100, theirs)},
+			[]*apiregistrationv1.APIService{pointing(older, 100, theirs)},
 			"Service " + theirs,
 		},
-		"the server of the preferred version": {[]*unstructured.Unstructured{
+		"the server of the preferred version": {[]*apiregistrationv1.APIService{
 			pointing(older, 100, ours),
 			pointing(newer, 200, theirs),
 		}, "Service " + theirs},
-		"the adapter when the other's version is not preferred": {[]*unstructured.Unstructured{
+		"the adapter when the other's version is not preferred": {[]*apiregistrationv1.APIService{
 			pointing(older, 100, theirs),
 			pointing(newer, 200, ours),
 		}, "the adapter"},
-		"by priority rather than by version": {[]*unstructured.Unstructured{
+		"by priority rather than by version": {[]*apiregistrationv1.APIService{
 			pointing(older, 300, theirs),
 			pointing(newer, 200, ours),
 		}, "Service " + theirs},
-		"by version where priorities are equal": {[]*unstructured.Unstructured{
+		"by version where priorities are equal": {[]*apiregistrationv1.APIService{
 			pointing(older, 100, theirs),
 			pointing(newer, 100, ours),
 		}, "the adapter"},
 		"a Service of our name elsewhere": {
-			[]*unstructured.Unstructured{pointing(newer, 200, "staging/adapter")},
+			[]*apiregistrationv1.APIService{pointing(newer, 200, "staging/adapter")},
 			"Service staging/adapter",
 		},
-		"another Service of our namespace": {[]*unstructured.Unstructured{pointing(newer, 200,
+		"another Service of our namespace": {[]*apiregistrationv1.APIService{pointing(newer, 200,
 			"pulsar-autoscaler/old")}, "Service pulsar-autoscaler/old"},
 		"the API server, with kinds of its own": {
-			[]*unstructured.Unstructured{pointing(newer, 200, "")},
+			[]*apiregistrationv1.APIService{pointing(newer, 200, "")},
 			"the API server itself",
 		},
-		"no server of an unknown version alone": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
+		"no server of an unknown version alone": {[]*apiregistrationv1.APIService{pointing("v1.custom.metrics.k8s.io", 300,
 			theirs)}, "no server"},
-		"the adapter and an unknown version": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
+		"the adapter and an unknown version": {[]*apiregistrationv1.APIService{pointing("v1.custom.metrics.k8s.io", 300,
 			theirs), pointing(newer, 200, ours)}, "the adapter"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			cluster := newFakeServices(t, tt.services...)
-			got, err := serverOf(t.Context(), cluster, customMetricsGroup(), testService())
+			got, err := serverOf(t.Context(), cluster, CustomMetrics, testService())
 			require.NoError(t, err)
 			require.Equal(t, tt.want, got.String())
 		})
@@ -113,16 +122,17 @@ func TestServerOfCustomMetrics(t *testing.T) {
 }
 
 func TestTransformAPIService(t *testing.T) {
-	kept, err := transformAPIService(pointing("v1beta1.custom.metrics.k8s.io", 100, "a/b"))
+	service := pointing("v1beta1.custom.metrics.k8s.io", 100, "a/b")
+	service.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "helm"}}
+	kept, err := transformAPIService(service)
 	require.NoError(t, err)
-	require.Equal(t, map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-		"metadata": map[string]any{"name": "v1beta1.custom.metrics.k8s.io"},
-		"spec": map[string]any{
-			"versionPriority": int64(100),
-			"service":         map[string]any{"namespace": "a", "name": "b", "port": int64(443)},
+	require.Equal(t, &apiregistrationv1.APIService{
+		ObjectMeta: metav1.ObjectMeta{Name: "v1beta1.custom.metrics.k8s.io"},
+		Spec: apiregistrationv1.APIServiceSpec{
+			Group: "custom.metrics.k8s.io", Version: "v1beta1", VersionPriority: 100,
+			Service: &apiregistrationv1.ServiceReference{Namespace: "a", Name: "b", Port: new(int32(443))},
 		},
-	}, kept.(*unstructured.Unstructured).Object)
+	}, kept)
 }
 
 // fakeServer is an API server that receives dry runs.
@@ -227,15 +237,12 @@ func (c *fakeServices) GetInformer(ctx context.Context, object client.Object,
 	return informer, err
 }
 
-func newFakeServices(t *testing.T, services ...*unstructured.Unstructured) *fakeServices {
+func newFakeServices(t *testing.T, services ...*apiregistrationv1.APIService) *fakeServices {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	require.NoError(t, autoscalingv2.AddToScheme(scheme))
-	scheme.AddKnownTypeWithName(NewAPIService("").GroupVersionKind(), &unstructured.Unstructured{})
-	list := NewAPIService("").GroupVersionKind()
-	list.Kind += "List"
-	scheme.AddKnownTypeWithName(list, &unstructured.UnstructuredList{})
+	require.NoError(t, apiregistrationv1.AddToScheme(scheme))
 	informers := &informertest.FakeInformers{Scheme: scheme}
 	builder := fake.NewClientBuilder().WithScheme(scheme)
 	for _, service := range services {
@@ -244,10 +251,8 @@ func newFakeServices(t *testing.T, services ...*unstructured.Unstructured) *fake
 	return &fakeServices{Cache: informers, informers: informers, api: builder.Build()}
 }
 
-func (c *fakeServices) Get(ctx context.Context, key client.ObjectKey, object client.Object,
-	options ...client.GetOption,
-) error {
-	return c.api.Get(ctx, key, object, options...)
+func (c *fakeServices) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return c.api.List(ctx, list, options...)
 }
 
 func (c *fakeServices) Start(ctx context.Context) error {
@@ -256,11 +261,11 @@ func (c *fakeServices) Start(ctx context.Context) error {
 }
 
 // put creates or replaces an APIService.
-func (c *fakeServices) put(t *testing.T, service *unstructured.Unstructured) {
+func (c *fakeServices) put(t *testing.T, service *apiregistrationv1.APIService) {
 	t.Helper()
 	require.NoError(t, client.IgnoreNotFound(c.api.Delete(t.Context(), service.DeepCopy())))
 	require.NoError(t, c.api.Create(t.Context(), service.DeepCopy()))
-	informer, err := c.informers.FakeInformerFor(t.Context(), NewAPIService(""))
+	informer, err := c.informers.FakeInformerFor(t.Context(), &apiregistrationv1.APIService{})
 	require.NoError(t, err)
 	informer.Update(service, service)
 }
@@ -301,7 +306,7 @@ func (l *testLog) logger() logr.Logger {
 
 // newTestEnv starts Capabilities in a bubble; they end with the test.
 func newTestEnv(t *testing.T, server *fakeServer, change func(*CapabilitiesConfig),
-	services ...*unstructured.Unstructured,
+	services ...*apiregistrationv1.APIService,
 ) *testEnv {
 	t.Helper()
 	env := &testEnv{

@@ -6,7 +6,6 @@ package serving
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,9 +15,8 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
@@ -56,18 +54,16 @@ type registrar struct {
 	stays string
 }
 
-const externalMetrics = "external.metrics.k8s.io"
-
 func newRegistrar(config APIServices, direct client.Client) *registrar {
 	return &registrar{config: config, client: direct, holder: map[string]string{}}
 }
 
 // groups returns the API groups of the adapter, with the priority of each version: the HPA controller takes the version
 // that the API server prefers.
-func (r *registrar) groups() map[string]map[string]int64 {
-	groups := map[string]map[string]int64{"custom.metrics.k8s.io": {"v1beta2": 200, "v1beta1": 100}}
+func (r *registrar) groups() map[string]map[string]int32 {
+	groups := map[string]map[string]int32{cluster.CustomMetrics: {"v1beta2": 200, "v1beta1": 100}}
 	if r.config.External {
-		groups[externalMetrics] = map[string]int64{"v1beta1": 100}
+		groups[cluster.ExternalMetrics] = map[string]int32{"v1beta1": 100}
 	}
 	return groups
 }
@@ -102,9 +98,11 @@ func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[st
 			if holder != "" {
 				priority = 1 // the API server prefers the version of the other server
 			}
-			wanted := cluster.NewAPIService(name)
-			wanted.SetOwnerReferences(owner)
-			wanted.Object["spec"] = r.spec(schema.GroupVersion{Group: group, Version: version}, priority, data[keyAuthorities])
+			wanted := &apiregistrationv1.APIService{
+				TypeMeta:   metav1.TypeMeta{APIVersion: apiregistrationv1.SchemeGroupVersion.String(), Kind: "APIService"},
+				ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: owner},
+				Spec:       r.spec(group, version, priority, data[keyAuthorities]),
+			}
 			if err := r.register(ctx, found[name], wanted); err != nil {
 				return err
 			}
@@ -118,8 +116,8 @@ func (r *registrar) withdraw(ctx context.Context, logger logr.Logger, owner []me
 	if r.config.External || len(owner) == 0 {
 		return nil
 	}
-	name := "v1beta1." + externalMetrics
-	found, err := r.read(ctx, externalMetrics, map[string]int64{"v1beta1": 0})
+	name := "v1beta1." + cluster.ExternalMetrics
+	found, err := r.read(ctx, cluster.ExternalMetrics, map[string]int32{"v1beta1": 0})
 	if err != nil {
 		return err
 	}
@@ -140,14 +138,13 @@ func (r *registrar) withdraw(ctx context.Context, logger logr.Logger, owner []me
 	return nil
 }
 
-func (r *registrar) read(ctx context.Context, group string, versions map[string]int64) (
-	map[string]*unstructured.Unstructured, error,
+func (r *registrar) read(ctx context.Context, group string, versions map[string]int32) (
+	map[string]*apiregistrationv1.APIService, error,
 ) {
-	found := map[string]*unstructured.Unstructured{}
+	found := map[string]*apiregistrationv1.APIService{}
 	for version := range versions {
-		name := version + "." + group
-		service := cluster.NewAPIService(name)
-		err := r.client.Get(ctx, client.ObjectKeyFromObject(service), service)
+		name, service := version+"."+group, &apiregistrationv1.APIService{}
+		err := r.client.Get(ctx, client.ObjectKey{Name: name}, service)
 		switch {
 		case err == nil:
 			found[name] = service
@@ -159,37 +156,32 @@ func (r *registrar) read(ctx context.Context, group string, versions map[string]
 }
 
 // foreign names the first other server that one of the APIServices belongs to; "" when all name the adapter's Service.
-func (r *registrar) foreign(found map[string]*unstructured.Unstructured) (holder string) {
+func (r *registrar) foreign(found map[string]*apiregistrationv1.APIService) (holder string) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		holder = cmp.Or(holder, cluster.HolderOf(found[name], r.config.Service))
 	}
 	return holder
 }
 
-func (r *registrar) spec(version schema.GroupVersion, priority int64, bundle []byte) map[string]any {
-	spec := map[string]any{
-		"group": version.Group, "version": version.Version,
-		"groupPriorityMinimum": int64(100), "versionPriority": priority,
-		"service": map[string]any{
-			"namespace": r.config.Service.Namespace, "name": r.config.Service.Name, "port": int64(r.config.Port),
+// spec has no bundle if the API server verifies no certificate.
+func (r *registrar) spec(group, version string, priority int32, bundle []byte) apiregistrationv1.APIServiceSpec {
+	return apiregistrationv1.APIServiceSpec{
+		Group: group, Version: version, GroupPriorityMinimum: 100, VersionPriority: priority,
+		Service: &apiregistrationv1.ServiceReference{
+			Namespace: r.config.Service.Namespace, Name: r.config.Service.Name, Port: &r.config.Port,
 		},
+		InsecureSkipTLSVerify: r.config.Insecure, CABundle: bundle,
 	}
-	if r.config.Insecure {
-		spec["insecureSkipTLSVerify"] = true
-	} else {
-		spec["caBundle"] = base64.StdEncoding.EncodeToString(bundle)
-	}
-	return spec
 }
 
 // register writes an APIService if it differs.
-func (r *registrar) register(ctx context.Context, found, wanted *unstructured.Unstructured) error {
-	if found != nil && reflect.DeepEqual(found.Object["spec"], wanted.Object["spec"]) &&
-		reflect.DeepEqual(found.GetOwnerReferences(), wanted.GetOwnerReferences()) {
+func (r *registrar) register(ctx context.Context, found, wanted *apiregistrationv1.APIService) error {
+	if found != nil && reflect.DeepEqual(found.Spec, wanted.Spec) &&
+		reflect.DeepEqual(found.OwnerReferences, wanted.OwnerReferences) {
 		return nil
 	}
 	if _, err := cluster.Apply(ctx, r.client, wanted, client.ForceOwnership); err != nil {
-		return fmt.Errorf("writing APIService %s: %w; the adapter needs deploy/rbac/certificate.yaml", wanted.GetName(), err)
+		return fmt.Errorf("writing APIService %s: %w; the adapter needs deploy/rbac/certificate.yaml", wanted.Name, err)
 	}
 	return nil
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -64,13 +63,13 @@ func TestTheAPIServicesTrustTheFile(t *testing.T) {
 	first := taken(t, nil, start(), addAuthority, issueCertificate)
 	f.write(t, first)
 	require.NoError(t, f.follower.publish(t.Context(), logr.Discard(), start()))
-	require.Equal(t, string(first[keyAuthorities]), bundleOf(t, f.apiService(t, "v1beta1")))
+	require.Equal(t, string(first[keyAuthorities]), string(f.apiService(t, "v1beta1").Spec.CABundle))
 	require.Len(t, f.apiService(t, "v1beta2").GetOwnerReferences(), 1)
 
 	both := taken(t, first, start(), addAuthority)
 	f.write(t, both)
 	require.NoError(t, f.follower.publish(t.Context(), logr.Discard(), start()))
-	require.Equal(t, string(both[keyAuthorities]), bundleOf(t, f.apiService(t, "v1beta2")), "both are trusted")
+	require.Equal(t, string(both[keyAuthorities]), string(f.apiService(t, "v1beta2").Spec.CABundle), "both are trusted")
 }
 
 func TestFilesThatDoNotFitChangeNothing(t *testing.T) {
@@ -103,7 +102,7 @@ func TestFilesThatDoNotFitChangeNothing(t *testing.T) {
 			require.NoError(t, f.follower.publish(t.Context(), logr.Discard(), start()))
 			f.write(t, test.change)
 			require.ErrorContains(t, f.follower.publish(t.Context(), logr.Discard(), test.now), test.want)
-			require.Equal(t, string(first[keyAuthorities]), bundleOf(t, f.apiService(t, "v1beta1")))
+			require.Equal(t, string(first[keyAuthorities]), string(f.apiService(t, "v1beta1").Spec.CABundle))
 		})
 	}
 	t.Run("a missing file", func(t *testing.T) {
@@ -154,9 +153,9 @@ func TestInsecureAPIServicesVerifyNothing(t *testing.T) {
 	services.Insecure = true
 	f.follower.config.APIServices, f.follower.clients = services, newRegistrar(services, f.client)
 	require.NoError(t, f.follower.publish(t.Context(), logr.Discard(), start()))
-	spec := f.apiService(t, "v1beta1").Object["spec"].(map[string]any)
-	require.Equal(t, true, spec["insecureSkipTLSVerify"])
-	require.NotContains(t, spec, "caBundle")
+	spec := f.apiService(t, "v1beta1").Spec
+	require.True(t, spec.InsecureSkipTLSVerify)
+	require.Nil(t, spec.CABundle)
 	f.applied = 0
 	require.NoError(t, f.follower.publish(t.Context(), logr.Discard(), start()))
 	require.Zero(t, f.applied, "what is as it should be is not written")
@@ -164,9 +163,7 @@ func TestInsecureAPIServicesVerifyNothing(t *testing.T) {
 	services.Insecure = false
 	require.NoError(t, newRegistrar(services, f.client).publish(t.Context(), logr.Discard(),
 		taken(t, nil, start(), addAuthority)))
-	_, insecure, err := unstructured.NestedBool(f.apiService(t, "v1beta1").Object, "spec", "insecureSkipTLSVerify")
-	require.NoError(t, err)
-	require.False(t, insecure, "a certificate is verified from then on")
+	require.False(t, f.apiService(t, "v1beta1").Spec.InsecureSkipTLSVerify, "a certificate is verified from then on")
 }
 
 func TestTheFilesAreFollowedOnceReady(t *testing.T) {
@@ -196,7 +193,7 @@ func TestTheFilesAreFollowedOnceReady(t *testing.T) {
 		good := taken(t, nil, time.Now(), addAuthority, issueCertificate)
 		f.write(t, good)
 		time.Sleep(filesInterval + time.Second)
-		require.Equal(t, string(good[keyAuthorities]), bundleOf(t, f.apiService(t, "v1beta1")))
+		require.Equal(t, string(good[keyAuthorities]), string(f.apiService(t, "v1beta1").Spec.CABundle))
 		stop()
 		require.NoError(t, <-done)
 		require.Equal(t, 1, strings.Count(lines.String(), "updating the APIServices"), "a problem is logged once")

@@ -5,7 +5,6 @@ package serving
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -17,11 +16,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	acorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -44,6 +43,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	b := &bench{}
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, apiregistrationv1.AddToScheme(scheme))
 	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Apply: func(ctx context.Context, under client.WithWatch, object runtime.ApplyConfiguration,
 			options ...client.ApplyOption,
@@ -99,9 +99,9 @@ func (b *bench) secret(t *testing.T) map[string][]byte {
 }
 
 // apiService returns nil without one.
-func (b *bench) apiService(t *testing.T, version string) *unstructured.Unstructured {
+func (b *bench) apiService(t *testing.T, version string) *apiregistrationv1.APIService {
 	t.Helper()
-	service := cluster.NewAPIService("")
+	service := &apiregistrationv1.APIService{}
 	err := b.client.Get(t.Context(), client.ObjectKey{Name: version + ".custom.metrics.k8s.io"}, service)
 	require.NoError(t, client.IgnoreNotFound(err))
 	if err != nil {
@@ -110,13 +110,15 @@ func (b *bench) apiService(t *testing.T, version string) *unstructured.Unstructu
 	return service
 }
 
-func bundleOf(t *testing.T, service *unstructured.Unstructured) string {
-	t.Helper()
-	text, _, err := unstructured.NestedString(service.Object, "spec", "caBundle")
-	require.NoError(t, err)
-	bundle, err := base64.StdEncoding.DecodeString(text)
-	require.NoError(t, err)
-	return string(bundle)
+// pointing is the APIService of another server in namespace monitoring.
+func pointing(version, service string) *apiregistrationv1.APIService {
+	return &apiregistrationv1.APIService{
+		ObjectMeta: metav1.ObjectMeta{Name: version + ".custom.metrics.k8s.io"},
+		Spec: apiregistrationv1.APIServiceSpec{
+			Group: cluster.CustomMetrics, Version: version,
+			Service: &apiregistrationv1.ServiceReference{Namespace: "monitoring", Name: service},
+		},
+	}
 }
 
 func TestTheFirstCertificateComesBeforeTheAPIServices(t *testing.T) {
@@ -132,12 +134,15 @@ func TestTheFirstCertificateComesBeforeTheAPIServices(t *testing.T) {
 
 	b.ready = nil
 	b.look(t, start())
-	for version, priority := range map[string]int64{"v1beta1": 100, "v1beta2": 200} {
+	for version, priority := range map[string]int32{"v1beta1": 100, "v1beta2": 200} {
 		service := b.apiService(t, version)
-		require.Equal(t, string(b.secret(t)[keyAuthorities]), bundleOf(t, service))
-		require.Equal(t, map[string]any{"namespace": "pulsar-autoscaler", "name": "adapter", "port": int64(443)},
-			service.Object["spec"].(map[string]any)["service"])
-		require.Equal(t, priority, service.Object["spec"].(map[string]any)["versionPriority"])
+		require.Equal(t, apiregistrationv1.APIServiceSpec{
+			Group: "custom.metrics.k8s.io", Version: version, GroupPriorityMinimum: 100, VersionPriority: priority,
+			Service: &apiregistrationv1.ServiceReference{
+				Namespace: "pulsar-autoscaler", Name: "adapter", Port: new(int32(443)),
+			},
+			CABundle: b.secret(t)[keyAuthorities],
+		}, service.Spec)
 		require.Equal(t, []metav1.OwnerReference{{
 			APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "owner", UID: "uid-of-owner",
 		}}, service.GetOwnerReferences())
@@ -164,7 +169,7 @@ func TestAnAuthorityIsReplacedWithoutItsKey(t *testing.T) {
 	both := b.secret(t)
 	require.Len(t, decode(both).authorities, 2)
 	require.Equal(t, string(old[keyCertificate]), string(both[keyCertificate]))
-	require.Equal(t, string(both[keyAuthorities]), bundleOf(t, b.apiService(t, "v1beta1")))
+	require.Equal(t, string(both[keyAuthorities]), string(b.apiService(t, "v1beta1").Spec.CABundle))
 
 	b.look(t, now.Add(59*time.Minute))
 	require.Equal(t, string(old[keyCertificate]), string(b.secret(t)[keyCertificate]), "clients may not trust it yet")
@@ -177,7 +182,7 @@ func TestAnAuthorityIsReplacedWithoutItsKey(t *testing.T) {
 	b.look(t, now)
 	b.look(t, now)
 	require.Len(t, decode(b.secret(t)).authorities, 1)
-	require.Equal(t, string(b.secret(t)[keyAuthorities]), bundleOf(t, b.apiService(t, "v1beta2")))
+	require.Equal(t, string(b.secret(t)[keyAuthorities]), string(b.apiService(t, "v1beta2").Spec.CABundle))
 }
 
 func TestNothingIsServedThatCouldNotBePublished(t *testing.T) {
@@ -206,19 +211,13 @@ func TestNothingIsServedThatCouldNotBePublished(t *testing.T) {
 }
 
 func TestAnotherServerKeepsItsAPIServices(t *testing.T) {
-	foreign := cluster.NewAPIService("v1beta1.custom.metrics.k8s.io")
-	foreign.Object["spec"] = map[string]any{
-		"group": "custom.metrics.k8s.io", "version": "v1beta1", "caBundle": "",
-		"service": map[string]any{"namespace": "monitoring", "name": "prometheus-adapter"},
-	}
+	foreign := pointing("v1beta1", "prometheus-adapter")
 	b := newBench(t, owner(), foreign)
 	for range 4 {
 		b.look(t, start())
 	}
 	require.Nil(t, b.apiService(t, "v1beta2"))
-	service, _, err := unstructured.NestedString(b.apiService(t, "v1beta1").Object, "spec", "service", "name")
-	require.NoError(t, err)
-	require.Equal(t, "prometheus-adapter", service)
+	require.Equal(t, "prometheus-adapter", b.apiService(t, "v1beta1").Spec.Service.Name)
 
 	require.NoError(t, b.client.Delete(t.Context(), foreign))
 	b.look(t, start())
@@ -229,13 +228,7 @@ func TestAnotherServerKeepsItsAPIServices(t *testing.T) {
 func TestAnotherServerOfBothVersionsIsLoggedOnce(t *testing.T) {
 	for title, newer := range map[string]string{"one server": "prometheus-adapter", "two servers": "another-adapter"} {
 		t.Run(title, func(t *testing.T) {
-			var services []client.Object
-			for version, name := range map[string]string{"v1beta1": "prometheus-adapter", "v1beta2": newer} {
-				service := cluster.NewAPIService(version + ".custom.metrics.k8s.io")
-				service.Object["spec"] = map[string]any{"service": map[string]any{"namespace": "monitoring", "name": name}}
-				services = append(services, service)
-			}
-			b := newBench(t, append(services, owner())...)
+			b := newBench(t, owner(), pointing("v1beta1", "prometheus-adapter"), pointing("v1beta2", newer))
 			var lines []string
 			logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
 			for range 50 {
@@ -251,16 +244,16 @@ func TestAnotherServerOfBothVersionsIsLoggedOnce(t *testing.T) {
 func TestAnAPIGroupThatIsNoLongerServedIsWithdrawn(t *testing.T) {
 	name := client.ObjectKey{Name: "v1beta1.external.metrics.k8s.io"}
 	for title, c := range map[string]struct {
-		change      func(service *unstructured.Unstructured)
+		change      func(service *apiregistrationv1.APIService)
 		deleteFails error
 		stays       bool
 	}{
-		"ours":      {func(*unstructured.Unstructured) {}, nil, false},
-		"forbidden": {func(*unstructured.Unstructured) {}, errors.New("forbidden"), true},
-		"of another server": {func(service *unstructured.Unstructured) {
-			_ = unstructured.SetNestedField(service.Object, "keda-operator-metrics-apiserver", "spec", "service", "name")
+		"ours":      {func(*apiregistrationv1.APIService) {}, nil, false},
+		"forbidden": {func(*apiregistrationv1.APIService) {}, errors.New("forbidden"), true},
+		"of another server": {func(service *apiregistrationv1.APIService) {
+			service.Spec.Service.Name = "keda-operator-metrics-apiserver"
 		}, nil, true},
-		"written by a user": {func(service *unstructured.Unstructured) { service.SetOwnerReferences(nil) }, nil, true},
+		"written by a user": {func(service *apiregistrationv1.APIService) { service.SetOwnerReferences(nil) }, nil, true},
 	} {
 		t.Run(title, func(t *testing.T) {
 			b := newBench(t, owner())
@@ -270,7 +263,7 @@ func TestAnAPIGroupThatIsNoLongerServedIsWithdrawn(t *testing.T) {
 			for range 3 {
 				b.look(t, start())
 			}
-			service := cluster.NewAPIService("")
+			service := &apiregistrationv1.APIService{}
 			require.NoError(t, b.client.Get(t.Context(), name, service))
 			c.change(service)
 			require.NoError(t, b.client.Update(t.Context(), service))
@@ -292,9 +285,9 @@ func TestWhatIsStillOursKeepsItsAuthorities(t *testing.T) {
 		b.look(t, start())
 	}
 	foreign := b.apiService(t, "v1beta1")
-	require.NoError(t, unstructured.SetNestedField(foreign.Object, "prometheus-adapter", "spec", "service", "name"))
+	foreign.Spec.Service.Name = "prometheus-adapter"
 	require.NoError(t, b.client.Update(t.Context(), foreign))
-	theirs := b.apiService(t, "v1beta1").Object["spec"]
+	theirs := b.apiService(t, "v1beta1").Spec
 	live := &corev1.Secret{}
 	require.NoError(t, b.client.Get(t.Context(), b.keeper.secret, live))
 	delete(live.Data, keyAuthorityKey)
@@ -303,13 +296,13 @@ func TestWhatIsStillOursKeepsItsAuthorities(t *testing.T) {
 		b.look(t, start().Add(24*time.Hour))
 	}
 	require.Len(t, decode(b.secret(t)).authorities, 2)
-	require.Equal(t, string(b.secret(t)[keyAuthorities]), bundleOf(t, b.apiService(t, "v1beta2")))
-	require.Equal(t, theirs, b.apiService(t, "v1beta1").Object["spec"])
-	require.Equal(t, int64(1), b.apiService(t, "v1beta2").Object["spec"].(map[string]any)["versionPriority"])
+	require.Equal(t, string(b.secret(t)[keyAuthorities]), string(b.apiService(t, "v1beta2").Spec.CABundle))
+	require.Equal(t, theirs, b.apiService(t, "v1beta1").Spec)
+	require.Equal(t, int32(1), b.apiService(t, "v1beta2").Spec.VersionPriority)
 
 	require.NoError(t, b.client.Delete(t.Context(), b.apiService(t, "v1beta1")))
 	b.look(t, start().Add(24*time.Hour))
-	require.Equal(t, int64(200), b.apiService(t, "v1beta2").Object["spec"].(map[string]any)["versionPriority"])
+	require.Equal(t, int32(200), b.apiService(t, "v1beta2").Spec.VersionPriority)
 }
 
 func TestAMissingOwnerIsAnError(t *testing.T) {
