@@ -11,13 +11,12 @@
 //	                options of a manager
 //	signals.go      Signals: the readings of an object, a function of a worker or a subscription; resolve.go resolves
 //	                their subscriptions in the background; signals_named.go has the bounds of the last two
-//	policies.go     Policies, by name
+//	policies.go     Policies, by name; scaledobjects.go has the replicas of ScaledObjects
 //	lease.go        DecisionMaker: whether the holder of the Lease is alive, and a decision current
 //	credentials.go  Credentials: the content of Secrets; secrets.go reads them one by one
 //	pods.go         Pods: the addresses of instances; podwatch.go watches them for each namespace, podhealth.go has the
 //	                pod health and what is cached of a pod
 //	namespaces.go   the cache of chosen namespaces; mapper.go spares it a search at each read of the Lease
-//	scales.go       the scale subresource of any kind; scaledobjects.go has the replicas of ScaledObjects
 //
 // Credentials and Pods are optional: a platform may not permit reading Secrets or pods.
 //

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clientdiscovery "k8s.io/client-go/discovery"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -150,8 +151,10 @@ func (r *Informers) findTargets(mgr manager.Manager, config Config) (err error) 
 	}
 	finding.Workloads, finding.Objects = mgr.GetCache(), mgr.GetAPIReader()
 	finding.Installed, finding.Credentials = r.discovery.Installed, r.Credentials
-	if finding.Scales, err = newScales(mgr); err != nil {
-		return err
+	finding.Client = mgr.GetClient()
+	finding.Resources, err = clientdiscovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("creating a client for the discovery of kinds: %w", err)
 	}
 	finding.Background = target.NewBackground()
 	if err := mgr.Add(finding.Background); err != nil {

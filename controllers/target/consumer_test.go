@@ -16,8 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -28,30 +31,47 @@ import (
 
 // fakeScales is an API server with one Rollout.
 type fakeScales struct {
-	requests  int
-	err       error
-	unmapped  bool
-	unscaled  bool
-	discovery error
+	requests int
+	err      error
+	unmapped bool
+	unscaled bool
 }
 
-func (s *fakeScales) Scale(_ context.Context, _ string, ref v1alpha1.ScaleTargetRef) (*autoscalingv1.Scale, error) {
+// serve has targets found there.
+func (s *fakeScales) serve(c *Config) {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	if !s.unmapped {
+		mapper.Add(schema.FromAPIVersionAndKind(argo, "Rollout"), meta.RESTScopeNamespace)
+		mapper.Add(cluster.GVK(cluster.KindDeployment), meta.RESTScopeNamespace)
+	}
+	c.Resources, c.Client = s, fake.NewClientBuilder().WithRESTMapper(mapper).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourceGet: s.get}).Build()
+}
+
+func (s *fakeScales) get(_ context.Context, _ client.Client, _ string, object, scale client.Object,
+	_ ...client.SubResourceGetOption,
+) (err error) {
 	s.requests++
 	if s.err != nil {
-		return nil, s.err
+		return s.err
 	}
-	return &autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{Name: ref.Name, UID: "uid-rollout"},
-		Spec:       autoscalingv1.ScaleSpec{Replicas: 2},
-		Status:     autoscalingv1.ScaleStatus{Replicas: 4, Selector: "app=resize"},
-	}, nil
+	scale.(*unstructured.Unstructured).Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(
+		&autoscalingv1.Scale{
+			ObjectMeta: metav1.ObjectMeta{Name: object.GetName(), UID: "uid-rollout"},
+			Spec:       autoscalingv1.ScaleSpec{Replicas: 2},
+			Status:     autoscalingv1.ScaleStatus{Replicas: 4, Selector: "app=resize"},
+		})
+	return err
 }
 
-func (s *fakeScales) Resource(_ context.Context, kind schema.GroupVersionKind) (schema.GroupResource, bool, error) {
-	if s.unmapped {
-		return schema.GroupResource{}, false, &meta.NoKindMatchError{GroupKind: kind.GroupKind()}
+func (s *fakeScales) ServerResourcesForGroupVersionWithContext(context.Context, string) (*metav1.APIResourceList,
+	error,
+) {
+	list := &metav1.APIResourceList{}
+	if !s.unscaled {
+		list.APIResources = []metav1.APIResource{{Name: "rollouts/scale"}, {Name: "deployments/scale"}}
 	}
-	return rollouts(), !s.unscaled, s.discovery
+	return list, nil
 }
 
 func rollouts() schema.GroupResource {
@@ -161,7 +181,7 @@ func TestFindConsumer(t *testing.T) {
 			targets := newTestTargets(t, objects, func(c *Config) {
 				c.Installed = func(kind string) bool { return len(test.without) == 0 || kind != test.without[0] }
 				if test.scales != nil {
-					c.Scales = test.scales
+					test.scales.serve(c)
 				}
 			})
 			found, err := targets.Finder.Find(t.Context(), test.policy.Namespace, test.policy.Spec)
@@ -189,13 +209,13 @@ func TestFindConsumer(t *testing.T) {
 
 func TestFindMissingConsumer(t *testing.T) {
 	gone := &fakeScales{err: apierrors.NewNotFound(rollouts(), "resize")}
-	targets := newTestTargets(t, nil, func(c *Config) { c.Scales = gone })
+	targets := newTestTargets(t, nil, gone.serve)
 	for _, p := range []*v1alpha1.AutoscalingPolicy{deploymentPolicy(), rolloutPolicy()} {
 		found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 		require.NoError(t, err)
 		require.Nil(t, found)
 	}
-	broken := newTestTargets(t, nil, func(c *Config) { c.Scales = &fakeScales{err: errors.New("no route to host")} })
+	broken := newTestTargets(t, nil, (&fakeScales{err: errors.New("no route to host")}).serve)
 	_, err := broken.Finder.Find(t.Context(), fixture.Namespace, rolloutPolicy().Spec)
 	require.ErrorContains(t, err, "reading the scale of Rollout media/resize: no route to host")
 }
@@ -203,9 +223,7 @@ func TestFindMissingConsumer(t *testing.T) {
 func TestScaleSubresourceIsCached(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	api, p := &fakeScales{}, rolloutPolicy()
-	targets := newTestTargets(t, nil, func(c *Config) {
-		c.Scales, c.Now = api, func() time.Time { return now }
-	})
+	targets := newTestTargets(t, nil, api.serve, func(c *Config) { c.Now = func() time.Time { return now } })
 	find := func() {
 		t.Helper()
 		_, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)

@@ -9,7 +9,7 @@
 // credentials.
 //
 //	finder.go       Finder: from the spec of a policy to its target; mesh.go, statefulset.go and worker.go for each form
-//	consumer.go     targets with spec.subscription; podcontroller.go and scales.go for their replicas
+//	consumer.go     targets with spec.subscription; podcontroller.go and scales.go (any scale subresource) for replicas
 //	disturbances.go side effects of a change of replicas
 //	clusters.go     the admin URL of a target's Pulsar, and connection.go the plan of its credentials
 //	workers.go      Workers: the state of functions of a worker, and when the controller last updated them

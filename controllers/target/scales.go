@@ -6,15 +6,21 @@ package target
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -22,28 +28,17 @@ import (
 // makes one request.
 const scaleTTL = 5 * time.Second
 
-// Scales reads scale subresources from the API server.
-type Scales interface {
-	// Scale reads the scale subresource of an object. It fails as the API server does, or with a NoMatch error for an
-	// unknown kind.
-	Scale(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*autoscalingv1.Scale, error)
-	// Resource is the resource of a kind, and whether it has a scale subresource.
-	Resource(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupResource, scalable bool, err error)
-}
-
 type scaleKey struct {
 	namespace string
 	ref       v1alpha1.ScaleTargetRef
 }
 
+// scales reads scale subresources from the API server.
 type scales struct {
-	reader Scales
+	client    client.Client
+	resources cluster.ResourceLists
 	// known are nil for objects that do not exist.
 	known *Lookups[scaleKey, *autoscalingv1.Scale]
-}
-
-func newScales(reader Scales, now func() time.Time) *scales {
-	return &scales{reader: reader, known: NewLookups[scaleKey, *autoscalingv1.Scale](now, scaleTTL)}
 }
 
 func (s *scales) find(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*plan.Target, error) {
@@ -65,7 +60,7 @@ func (s *scales) find(ctx context.Context, namespace string, ref v1alpha1.ScaleT
 func (s *scales) read(ctx context.Context, key scaleKey) (*autoscalingv1.Scale, error) {
 	namespace, ref := key.namespace, key.ref
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-	resource, scalable, err := s.reader.Resource(ctx, kind)
+	resource, scalable, err := s.resource(ctx, kind)
 	switch {
 	case meta.IsNoMatchError(err):
 		return nil, unsupported("this cluster does not serve kind %s of %s: install it (the adapter notices within a "+
@@ -76,7 +71,7 @@ func (s *scales) read(ctx context.Context, key scaleKey) (*autoscalingv1.Scale, 
 		return nil, unsupported("kind %s of %s has no scale subresource, so its replicas cannot be set: name the object "+
 			"that runs the pods, such as a Deployment", ref.Kind, ref.APIVersion)
 	}
-	scale, err := s.reader.Scale(ctx, namespace, ref)
+	scale, err := s.scale(ctx, namespace, ref)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // none is a result
@@ -90,6 +85,42 @@ func (s *scales) read(ctx context.Context, key scaleKey) (*autoscalingv1.Scale, 
 		return nil, fmt.Errorf("reading the scale of %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
 	}
 	return scale, nil
+}
+
+// scale reads the scale subresource of an object.
+func (s *scales) scale(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*autoscalingv1.Scale,
+	error,
+) {
+	object, read := &unstructured.Unstructured{}, &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+	object.SetNamespace(namespace)
+	object.SetName(ref.Name)
+	read.SetGroupVersionKind(autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
+	if err := s.client.SubResource("scale").Get(ctx, object, read); err != nil {
+		return nil, err
+	}
+	scale := &autoscalingv1.Scale{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, scale); err != nil {
+		return nil, fmt.Errorf("decoding the scale of %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	return scale, nil
+}
+
+// resource is the resource of a kind, and whether it has a scale subresource.
+func (s *scales) resource(ctx context.Context, kind schema.GroupVersionKind) (schema.GroupResource, bool, error) {
+	mapping, err := s.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return schema.GroupResource{}, false, err
+	}
+	resource := mapping.Resource.GroupResource()
+	list, err := s.resources.ServerResourcesForGroupVersionWithContext(ctx, kind.GroupVersion().String())
+	if err != nil {
+		return resource, false, fmt.Errorf("listing the resources of %s: %w", kind.GroupVersion(), err)
+	}
+	scalable := slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
+		return r.Name == resource.Resource+"/scale"
+	})
+	return resource, scalable, nil
 }
 
 // GrantScale says which rule lets the adapter scale the objects of a resource.

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
 // Targets finds and describes what policies scale. It is safe for concurrent use.
@@ -41,8 +43,9 @@ type Config struct {
 	DefaultAdminURL string
 	// Credentials resolves what objects and policies name.
 	Credentials CredentialKeeper
-	// Scales reads scale subresources of objects that are not in the cache.
-	Scales Scales
+	// Client and Resources read scale subresources of objects that are not in the cache from the API server.
+	Client    client.Client
+	Resources cluster.ResourceLists
 	// Worker reads what function workers run.
 	Worker Worker
 	// Background sends requests to function workers beside the caller; nil if the caller waits for them.
@@ -82,7 +85,9 @@ func New(config Config) (*Targets, error) {
 	reader := NewReader(config.Workloads, config.Installed)
 	clusters := newClusters(config.Objects, config.Credentials, address, config.Now)
 	finder := &Finder{
-		reader: reader, clusters: clusters, workers: workers, scales: newScales(config.Scales, config.Now),
+		reader: reader, clusters: clusters, workers: workers, scales: &scales{
+			config.Client, config.Resources, NewLookups[scaleKey, *autoscalingv1.Scale](config.Now, scaleTTL),
+		},
 	}
 	patient := *finder
 	patient.waits = true

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package target
 
 import (
 	"context"
@@ -32,6 +32,6 @@ func TestDiscoveryOfAKindEndsWithItsContext(t *testing.T) {
 	s := scales{client: fake.NewClientBuilder().WithRESTMapper(mapper).Build(), resources: slowDiscovery{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err := s.Resource(ctx, kind)
+	_, _, err := s.resource(ctx, kind)
 	require.ErrorIs(t, err, context.Canceled)
 }
