@@ -148,9 +148,6 @@ func (env *testEnv) restart() {
 	if env.configure != nil {
 		env.configure(&finding)
 	}
-	credentials, err := informer.NewCredentials(env.client, finding.FunctionCredentials, finding.OwnCredentials, env.clock)
-	require.NoError(env.t, err)
-	finding.Credentials = credentials
 	targets, err := target.New(finding)
 	require.NoError(env.t, err)
 	reconciling := reconcilerConfig{

@@ -73,7 +73,7 @@ func newAdapter(ctx context.Context, o *Options, registry ctrlmetrics.Registerer
 		return nil, err
 	}
 	a.pulsar, err = poller.New(poller.Config{
-		Options: p, Store: store, Credentials: parts.Credentials, Pods: parts.Pods, Updated: parts.Notify,
+		Options: p, Store: store, Credentials: parts.Targets.Credentials, Pods: parts.Pods, Updated: parts.Notify,
 		Registerer: registry,
 	})
 	if err != nil {

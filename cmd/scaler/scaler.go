@@ -84,7 +84,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	if err != nil {
 		return err
 	}
-	named, err := connections.New(s.options.ConnectionsFile, s.reading.Credentials, s.logger)
+	named, err := connections.New(s.options.ConnectionsFile, s.reading.Targets.Credentials, s.logger)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package informer reads Kubernetes from the cache for both binaries: policies, signals, credentials, pods,
-// ScaledObjects and the Lease of the replica that decides.
+// Package informer reads Kubernetes from the cache for both binaries: policies, signals, pods, ScaledObjects and the
+// Lease of the replica that decides.
 //
 // Layer 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages, controllers/target and
 // controllers/cluster, and talks to the Kubernetes API. It reads and never writes.
@@ -13,12 +13,11 @@
 //	                their subscriptions in the background; signals_named.go has the bounds of the last two
 //	policies.go     Policies, by name; scaledobjects.go has the replicas of ScaledObjects
 //	lease.go        DecisionMaker: whether the holder of the Lease is alive, and a decision current
-//	credentials.go  Credentials: the content of Secrets; secrets.go reads them one by one
 //	pods.go         Pods: the addresses of instances; podwatch.go watches them for each namespace, podhealth.go has the
 //	                pod health and what is cached of a pod
 //	namespaces.go   the cache of chosen namespaces; mapper.go spares it a search at each read of the Lease
 //
-// Credentials and Pods are optional: a platform may not permit reading Secrets or pods.
+// Pods are optional: a platform may not permit reading them.
 //
 // It has no metrics of its own.
 package informer

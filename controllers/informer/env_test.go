@@ -19,12 +19,11 @@ import (
 
 // testEnv is a fake API server, a store without a poller, and a manual clock.
 type testEnv struct {
-	t           *testing.T
-	client      client.Client
-	store       *backlog.Store
-	targets     *target.Targets
-	credentials *Credentials
-	worker      *fixture.Worker
+	t       *testing.T
+	client  client.Client
+	store   *backlog.Store
+	targets *target.Targets
+	worker  *fixture.Worker
 	// configure changes how the next process finds targets; nil for the default.
 	configure func(*target.Config)
 	installed bool
@@ -50,12 +49,9 @@ func newTestEnv(t *testing.T, worker *fixture.Worker, objects ...client.Object) 
 // restart replaces the process: its memory is lost.
 func (env *testEnv) restart() {
 	env.t.Helper()
-	var err error
-	env.credentials, err = NewCredentials(env.client, target.UseFunctionCredentials, target.OwnCredentials{}, env.clock)
-	require.NoError(env.t, err)
 	config := target.Config{
 		Workloads: env.client, Installed: func(string) bool { return env.installed }, Objects: env.client,
-		Credentials: env.credentials, Now: env.clock,
+		FunctionCredentials: target.UseFunctionCredentials, Now: env.clock,
 	}
 	if env.worker != nil {
 		config.Worker, config.Consumers = env.worker, target.ConsumerCount(env.store, env.clock)
@@ -63,6 +59,7 @@ func (env *testEnv) restart() {
 	if env.configure != nil {
 		env.configure(&config)
 	}
+	var err error
 	env.targets, err = target.New(config)
 	require.NoError(env.t, err)
 }
@@ -70,11 +67,6 @@ func (env *testEnv) restart() {
 func (env *testEnv) clock() time.Time { return env.now }
 
 func (env *testEnv) after(d time.Duration) { env.now = env.now.Add(d) }
-
-func (env *testEnv) forget(now time.Time) {
-	env.targets.Forget(now)
-	env.credentials.Forget(now)
-}
 
 // answer records a response of Pulsar: pending messages, and all messages published so far.
 func (env *testEnv) answer(pending, published int64) {

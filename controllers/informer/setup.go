@@ -54,8 +54,6 @@ type Informers struct {
 	// ScaledObjects are for KEDA; nil without Setup.
 	ScaledObjects *ScaledObjects
 	Targets       *target.Targets
-	// Credentials of requests to Pulsar.
-	Credentials *Credentials
 	// Pods to scrape; nil without InstanceMetrics.
 	Pods *Pods
 
@@ -135,23 +133,16 @@ func New(mgr manager.Manager, discovery cluster.Discovery, config Config) (*Info
 // Serve adds the signals of policies and of what they scale.
 func (r *Informers) Serve(mgr manager.Manager, config Config, policies *Policies) error {
 	r.Policies = policies
-	r.Signals = newSignals(config, r.Targets, policies,
-		func(now time.Time) { r.Targets.Forget(now); r.Credentials.Forget(now) })
+	r.Signals = newSignals(config, r.Targets, policies)
 	return mgr.Add(r.Signals)
 }
 
-// findTargets reads and describes scale targets, with the credentials that they name.
+// findTargets reads and describes scale targets.
 func (r *Informers) findTargets(mgr manager.Manager, config Config) (err error) {
 	finding := config.Targets
 	finding.Consumers, finding.Now = target.ConsumerCount(config.Store, config.Clock), config.Clock
-	r.Credentials, err = NewCredentials(mgr.GetAPIReader(), finding.FunctionCredentials, finding.OwnCredentials,
-		config.Clock)
-	if err != nil {
-		return err
-	}
-	finding.Workloads, finding.Objects = mgr.GetCache(), mgr.GetAPIReader()
-	finding.Installed, finding.Credentials = r.discovery.Installed, r.Credentials
-	finding.Client = mgr.GetClient()
+	finding.Workloads, finding.Objects, finding.Client = mgr.GetCache(), mgr.GetAPIReader(), mgr.GetClient()
+	finding.Installed = r.discovery.Installed
 	finding.Resources, err = clientdiscovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("creating a client for the discovery of kinds: %w", err)

@@ -42,8 +42,6 @@ type Signals struct {
 	config   Config
 	targets  *target.Targets
 	policies *Policies
-	// forget drops cached values that no caller has requested lately.
-	forget func(now time.Time)
 	// enqueue has a key resolved by the Background of the targets. mu is held.
 	enqueue func(signalKey)
 
@@ -110,10 +108,9 @@ func (l *lookup) wanted(now time.Time) backlog.Subscription {
 }
 
 // newSignals returns Signals that resolve keys while the Background of the targets runs.
-func newSignals(config Config, targets *target.Targets, policies *Policies, forget func(now time.Time)) *Signals {
+func newSignals(config Config, targets *target.Targets, policies *Policies) *Signals {
 	s := &Signals{
-		config: config, targets: targets, policies: policies, forget: forget,
-		lookups: map[signalKey]*lookup{}, named: requests{},
+		config: config, targets: targets, policies: policies, lookups: map[signalKey]*lookup{}, named: requests{},
 	}
 	s.enqueue = func(k signalKey) {
 		targets.Background.Add(k.key.Namespace, "", func(ctx context.Context) { s.resolve(ctx, k) })
@@ -209,7 +206,7 @@ func (s *Signals) Start(ctx context.Context) error {
 	_ = wait.PollUntilContextCancel(ctx, trackAgain, false, func(context.Context) (bool, error) {
 		now := s.config.Clock()
 		s.expire(now)
-		s.forget(now)
+		s.targets.Forget(now)
 		return false, nil
 	}) // fails when the context ends
 	return nil

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,7 +32,7 @@ import (
 func testSignals(t *testing.T, env *testEnv) (s *Signals, resolve func() int) {
 	t.Helper()
 	s = newSignals(Config{Store: env.store, Clock: env.clock}, env.targets,
-		NewPolicies(env.client, func() bool { return true }), env.forget)
+		NewPolicies(env.client, func() bool { return true }))
 	var queue []signalKey
 	s.enqueue = func(k signalKey) { queue = append(queue, k) }
 	return s, func() (count int) {
@@ -241,7 +243,7 @@ func TestAFunctionWorkerThatIsSlowDelaysOnlyWhatItRuns(t *testing.T) {
 				}
 				env.restart()
 				s := newSignals(Config{Store: env.store, Clock: time.Now}, env.targets,
-					NewPolicies(env.client, func() bool { return true }), env.forget)
+					NewPolicies(env.client, func() bool { return true }))
 				ctx, cancel := context.WithCancel(t.Context())
 				var ends sync.WaitGroup
 				for _, start := range []func(context.Context) error{s.Start, background.Start} {
@@ -335,7 +337,7 @@ func TestNamespacesTakeTurnsForResolutions(t *testing.T) {
 		env.restart()
 		reads := &gate{Reader: env.client}
 		s := newSignals(Config{Store: env.store, Clock: env.clock}, env.targets,
-			NewPolicies(reads, func() bool { return true }), env.forget)
+			NewPolicies(reads, func() bool { return true }))
 		for i := range neighbours + 1 { // that of the victim is last
 			p := policies[(i+1)%len(policies)]
 			_, err := s.Read(v1alpha1.GroupResource(), client.ObjectKeyFromObject(p), backlog.Slim, env.now)
@@ -356,32 +358,43 @@ func TestNamespacesTakeTurnsForResolutions(t *testing.T) {
 }
 
 func TestStartResolvesUntilTheContextEnds(t *testing.T) {
-	env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap())
+	env := newTestEnv(t, nil, fixture.Function(), fixture.ConfigMap(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: "token"},
+		Data: map[string][]byte{
+			"clientAuthenticationPlugin": []byte("token"), "clientAuthenticationParameters": []byte("token:hunter2"),
+		},
+	})
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		background := target.NewBackground()
 		env.configure = func(c *target.Config) { c.Background = background }
 		env.restart()
-		var forgotten []time.Time
 		s := newSignals(
 			Config{Store: env.store, Clock: func() time.Time { return env.now.Add(time.Since(start)) }},
 			env.targets, NewPolicies(env.client, func() bool { return true }),
-			func(now time.Time) { forgotten = append(forgotten, now) },
 		)
+		p := fixture.Policy()
+		p.Spec.Pulsar = &v1alpha1.PulsarConnection{AuthSecret: "token"}
+		found, err := env.targets.Finder.Find(t.Context(), fixture.Namespace, p.Spec)
+		require.NoError(t, err)
+		access := found.Subscription.Cluster.Access
+		_, err = env.targets.Credentials.Credentials(t.Context(), access)
+		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 2)
 		for _, start := range []func(context.Context) error{s.Start, background.Start} {
 			go func() { done <- start(ctx) }()
 		}
-		_, err := s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
+		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		synctest.Wait()
 		env.answer(700, 10_000)
 		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, env.now)
 		require.NoError(t, err)
-		time.Sleep(trackAgain)
+		time.Sleep(10*time.Minute + trackAgain)
 		synctest.Wait()
-		require.Equal(t, []time.Time{env.now.Add(trackAgain)}, forgotten, "unused values are dropped")
+		_, err = env.targets.Credentials.Credentials(t.Context(), access)
+		require.ErrorIs(t, err, backlog.ErrNoData, "unused values are dropped")
 		cancel()
 		require.NoError(t, errors.Join(<-done, <-done))
 	})

@@ -32,8 +32,8 @@ func newTestTargets(t *testing.T, objects []client.Object, changes ...func(*Conf
 	t.Helper()
 	c := newTestClient(t, objects...)
 	config := Config{
-		Workloads: c, Installed: func(string) bool { return true }, Objects: c, Credentials: noCredentials{},
-		Now: func() time.Time { return time.Unix(1_800_000_000, 0) },
+		Workloads: c, Installed: func(string) bool { return true }, Objects: c,
+		FunctionCredentials: UseFunctionCredentials, Now: func() time.Time { return time.Unix(1_800_000_000, 0) },
 	}
 	for _, change := range changes {
 		change(&config)

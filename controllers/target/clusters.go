@@ -25,7 +25,7 @@ const keyWebServiceURL = "webServiceURL"
 
 type clusters struct {
 	reader      client.Reader
-	credentials CredentialKeeper
+	credentials *Credentials
 	defaultURL  string
 	// addresses are the URLs in ConfigMaps, empty for none.
 	addresses *Lookups[types.NamespacedName, string]
@@ -34,13 +34,13 @@ type clusters struct {
 	now         func() time.Time
 }
 
-func newClusters(reader client.Reader, credentials CredentialKeeper, defaultURL string,
+func newClusters(reader client.Reader, credentials *Credentials, defaultURL string,
 	now func() time.Time,
 ) *clusters {
 	c := &clusters{
 		reader: reader, credentials: credentials, defaultURL: defaultURL,
-		addresses:   NewLookups[types.NamespacedName, string](now, LookupTTL),
-		invalidated: backlog.NewCache[string, time.Time](LookupTTL, maxLookups), now: now,
+		addresses:   NewLookups[types.NamespacedName, string](now, lookupTTL),
+		invalidated: backlog.NewCache[string, time.Time](lookupTTL, maxLookups), now: now,
 	}
 	c.addresses.invalidated = func(address string, readAt time.Time) bool {
 		at, seen := c.invalidated.Get(address, now())
@@ -128,7 +128,7 @@ func (c *clusters) resolve(ctx context.Context, namespace string, pulsar PulsarS
 	if cluster, err = c.find(ctx, connection, configMap); err != nil {
 		return cluster, err
 	}
-	plan := PlanCredentials(cluster.AdminURL, namespace, connection, pulsar)
-	cluster.Access, err = c.credentials.Resolve(ctx, connection, plan)
+	plan := planCredentials(cluster.AdminURL, namespace, connection, pulsar)
+	cluster.Access, err = c.credentials.resolve(ctx, connection, plan)
 	return cluster, err
 }

@@ -35,19 +35,15 @@ func (r *countingReader) Get(_ context.Context, _ client.ObjectKey, object clien
 	return nil
 }
 
-// noCredentials uses the adapter's own everywhere.
-type noCredentials struct{}
-
-func (noCredentials) Resolve(context.Context, *v1alpha1.PulsarConnection, CredentialPlan) (string, error) {
-	return "", nil
+// newTestClusters has no credentials.
+func newTestClusters(reader client.Reader, defaultURL string, now func() time.Time) *clusters {
+	return newClusters(reader, newCredentials(Config{Now: now}), defaultURL, now)
 }
-
-func (noCredentials) Invalidate(string) {}
 
 func TestConfigMapsAreReadOnceAMinuteForManyPolicies(t *testing.T) {
 	reader := &countingReader{}
 	now := time.Unix(1_800_000_000, 0)
-	c := newClusters(reader, noCredentials{}, "", func() time.Time { return now })
+	c := newTestClusters(reader, "", func() time.Time { return now })
 	const many = 10_000
 	for range 3 {
 		for i := range many {
@@ -65,7 +61,7 @@ func TestConfigMapsAreReadOnceAMinuteForManyPolicies(t *testing.T) {
 func TestInvalidConfigMapNameIsReported(t *testing.T) {
 	reader := &countingReader{}
 	for _, name := range []string{"a/b", "..", "UPPER", "a%2fb"} {
-		_, err := newClusters(reader, noCredentials{}, "http://default:8080", time.Now).find(t.Context(), nil,
+		_, err := newTestClusters(reader, "http://default:8080", time.Now).find(t.Context(), nil,
 			types.NamespacedName{Namespace: "media", Name: name})
 		require.ErrorAs(t, err, new(*plan.Violation))
 		require.ErrorContains(t, err,
@@ -77,7 +73,7 @@ func TestInvalidConfigMapNameIsReported(t *testing.T) {
 // Each policy of a failing cluster invalidates it at each reconcile.
 func TestInvalidateDoesNotIterateConfigMaps(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	c := newClusters(&countingReader{}, noCredentials{}, "", func() time.Time { return now })
+	c := newTestClusters(&countingReader{}, "", func() time.Time { return now })
 	for i := range 10_000 {
 		_, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "pulsar"})
 		require.NoError(t, err)

@@ -5,7 +5,6 @@ package target
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 
@@ -27,15 +26,6 @@ const (
 type OwnCredentials struct {
 	// Authenticates is true when the adapter has credentials, TrustsMore when it has certificates to trust.
 	Authenticates, TrustsMore bool
-}
-
-// CredentialKeeper keeps the credentials that objects and policies name.
-type CredentialKeeper interface {
-	// Resolve returns the name of a plan's credentials, empty for the adapter's own. A plan.Violation is what the user has
-	// to fix, any other is worth a retry.
-	Resolve(ctx context.Context, connection *v1alpha1.PulsarConnection, plan CredentialPlan) (access string, err error)
-	// Invalidate has the Secrets behind the name read again soon.
-	Invalidate(access string)
 }
 
 // PulsarSpec is how an object reaches its Pulsar; names are Function Mesh's PulsarMessaging.
@@ -80,9 +70,9 @@ type TLSConfig struct {
 	CertSecretKey        string `json:"certSecretKey"`
 }
 
-// CredentialPlan names the Secrets of credentials, before any is read. The zero value has none; equal plans are the
+// credentialPlan names the Secrets of credentials, before any is read. The zero value has none; equal plans are the
 // same credentials.
-type CredentialPlan struct {
+type credentialPlan struct {
 	// Namespace of the Secrets.
 	Namespace string
 	// At most one of the next three is set.
@@ -94,11 +84,11 @@ type CredentialPlan struct {
 	TLS       TLSConfig
 }
 
-// PlanCredentials takes what the policy names, else what the object names. Precedence within the object is Function
+// planCredentials takes what the policy names, else what the object names. Precedence within the object is Function
 // Mesh's (controllers/spec/common.go): OAuth2Config, GenericAuth, authSecret; an enabled tlsConfig, tlsSecret. A plain
 // connection needs no certificates.
-func PlanCredentials(adminURL, namespace string, own *v1alpha1.PulsarConnection, p PulsarSpec) CredentialPlan {
-	plan := CredentialPlan{Namespace: namespace}
+func planCredentials(adminURL, namespace string, own *v1alpha1.PulsarConnection, p PulsarSpec) credentialPlan {
+	plan := credentialPlan{Namespace: namespace}
 	switch {
 	case own != nil && own.AuthSecret != "":
 		plan.AuthSecret = own.AuthSecret
@@ -122,19 +112,19 @@ func PlanCredentials(adminURL, namespace string, own *v1alpha1.PulsarConnection,
 			plan.TLSSecret = p.TLSSecret
 		}
 	}
-	if plan == (CredentialPlan{Namespace: namespace}) {
-		return CredentialPlan{}
+	if plan == (credentialPlan{Namespace: namespace}) {
+		return credentialPlan{}
 	}
 	return plan
 }
 
-// Authenticates reports whether the plan has more than certificates to trust.
-func (p CredentialPlan) Authenticates() bool {
+// authenticates reports whether the plan has more than certificates to trust.
+func (p credentialPlan) authenticates() bool {
 	return p.AuthSecret != "" || p.OAuth2 != (OAuth2Config{}) || p.Generic != (GenericAuth{})
 }
 
-// Names lists the Secrets for a message.
-func (p CredentialPlan) Names() string {
+// names lists the Secrets for a message.
+func (p credentialPlan) names() string {
 	var names []string
 	for _, name := range []string{p.AuthSecret, p.OAuth2.KeySecretName, p.TLSSecret, p.TLS.CertSecretName} {
 		if name != "" {

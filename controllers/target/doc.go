@@ -5,13 +5,14 @@
 // is, and what a change of its replicas would do.
 //
 // Layer 2, an edge: it imports api/v1alpha1, backlog and policy with their pure packages and controllers/cluster, and
-// talks to the Kubernetes API. It reads and never writes. Worker reads function workers, and CredentialKeeper resolves
-// credentials.
+// talks to the Kubernetes API. It reads and never writes. Worker reads function workers.
 //
 //	finder.go       Finder: from the spec of a policy to its target; mesh.go, statefulset.go and worker.go for each form
 //	consumer.go     targets with spec.subscription; podcontroller.go and scales.go (any scale subresource) for replicas
 //	disturbances.go side effects of a change of replicas
 //	clusters.go     the admin URL of a target's Pulsar, and connection.go the plan of its credentials
+//	credentials.go  Credentials: the content of the Secrets of a plan; secrets.go reads them one by one. A platform may
+//	                not permit it
 //	workers.go      Workers: the state of functions of a worker, and when the controller last updated them
 //	reader.go       Reader: objects from the cache, of kinds that may not be installed
 //	cached.go       Cached: an object of the cache, with the fields that are read; autoscaler.go: those of autoscalers

@@ -12,8 +12,8 @@ import (
 
 // The adapter may not list ConfigMaps and Secrets, because it needs few of them: it reads them one by one.
 const (
-	// LookupTTL is how long a valid value is cached: a change of an address or a token is noticed within a minute.
-	LookupTTL = time.Minute
+	// lookupTTL is how long a valid value is cached: a change of an address or a token is noticed within a minute.
+	lookupTTL = time.Minute
 	// lookupRetryAfter is how long a plan.Violation is cached: a user is usually about to create or fix the object.
 	lookupRetryAfter = 10 * time.Second
 	// lookupTimeout bounds one read.

@@ -26,6 +26,8 @@ type Targets struct {
 	// Patient is a Finder that waits for function workers.
 	Patient *Finder
 	Workers *Workers
+	// Credentials of requests to Pulsar.
+	Credentials *Credentials
 	// Background is that of the Config.
 	Background *Background
 	clusters   *clusters
@@ -37,12 +39,10 @@ type Config struct {
 	Workloads client.Reader
 	// Installed reports whether the kind exists and its objects are in the cache.
 	Installed func(kind string) bool
-	// Objects reads single ConfigMaps from the API server.
+	// Objects reads single ConfigMaps and Secrets from the API server.
 	Objects client.Reader
 	// DefaultAdminURL is the Pulsar admin service of objects that name none; empty for none.
 	DefaultAdminURL string
-	// Credentials resolves what objects and policies name.
-	Credentials CredentialKeeper
 	// Client and Resources read scale subresources of objects that are not in the cache from the API server.
 	Client    client.Client
 	Resources cluster.ResourceLists
@@ -50,8 +50,8 @@ type Config struct {
 	Worker Worker
 	// Background sends requests to function workers beside the caller; nil if the caller waits for them.
 	Background *Background
-	// FunctionCredentials, OwnCredentials and WorkerCredentials say which credentials function workers get; an empty
-	// WorkerCredentials is PolicyWorkerCredentials.
+	// FunctionCredentials and OwnCredentials say which credentials Pulsar gets, and with WorkerCredentials which of them
+	// function workers get; an empty WorkerCredentials is PolicyWorkerCredentials.
 	FunctionCredentials FunctionCredentials
 	OwnCredentials      OwnCredentials
 	WorkerCredentials   WorkerCredentials
@@ -67,9 +67,12 @@ type Config struct {
 
 // New validates the configuration.
 func New(config Config) (*Targets, error) {
-	if config.Workloads == nil || config.Installed == nil || config.Objects == nil || config.Credentials == nil ||
-		config.Now == nil {
-		return nil, errors.New("targets: Workloads, Installed, Objects, Credentials and Now must be set")
+	if config.Workloads == nil || config.Installed == nil || config.Objects == nil || config.Now == nil {
+		return nil, errors.New("targets: Workloads, Installed, Objects and Now must be set")
+	}
+	if mode := config.FunctionCredentials; mode != UseFunctionCredentials && mode != IgnoreFunctionCredentials {
+		return nil, fmt.Errorf("targets: FunctionCredentials is %q, must be %s or %s", mode, UseFunctionCredentials,
+			IgnoreFunctionCredentials)
 	}
 	address := ""
 	if config.DefaultAdminURL != "" {
@@ -83,7 +86,8 @@ func New(config Config) (*Targets, error) {
 		return nil, fmt.Errorf("targets: %w", err)
 	}
 	reader := NewReader(config.Workloads, config.Installed)
-	clusters := newClusters(config.Objects, config.Credentials, address, config.Now)
+	credentials := newCredentials(config)
+	clusters := newClusters(config.Objects, credentials, address, config.Now)
 	finder := &Finder{
 		reader: reader, clusters: clusters, workers: workers, scales: &scales{
 			config.Client, config.Resources, NewLookups[scaleKey, *autoscalingv1.Scale](config.Now, scaleTTL),
@@ -93,7 +97,7 @@ func New(config Config) (*Targets, error) {
 	patient.waits = true
 	return &Targets{
 		Reader: reader, Finder: finder, Patient: &patient,
-		Workers: workers, Background: config.Background, clusters: clusters,
+		Workers: workers, Credentials: credentials, Background: config.Background, clusters: clusters,
 	}, nil
 }
 
@@ -132,6 +136,7 @@ func (t *Targets) component(ctx context.Context, p *v1alpha1.AutoscalingPolicy) 
 // Forget drops cached values that no caller has requested lately.
 func (t *Targets) Forget(now time.Time) {
 	t.clusters.addresses.Forget(now)
+	t.Credentials.forget(now)
 	t.Workers.known.Forget(now)
 	t.Finder.scales.known.Forget(now)
 }

@@ -100,7 +100,7 @@ func TestFindCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := newConfigMaps(t, test.data)
 			api.fails = test.fails
-			c := newClusters(api.client, noCredentials{}, test.otherwise, func() time.Time { return time.Unix(0, 0) })
+			c := newTestClusters(api.client, test.otherwise, func() time.Time { return time.Unix(0, 0) })
 			key := types.NamespacedName{Namespace: "media", Name: test.configMap}
 			cluster, err := c.find(t.Context(), &v1alpha1.PulsarConnection{AdminURL: test.policy}, key)
 			require.Equal(t, backlog.Cluster{AdminURL: test.cluster}, cluster)
@@ -118,7 +118,7 @@ func TestFindCluster(t *testing.T) {
 func TestConfigMapIsReadOnceAMinute(t *testing.T) {
 	api := newConfigMaps(t, map[string]string{"webServiceURL": "http://its:8080"})
 	now := time.Unix(0, 0)
-	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
+	c := newTestClusters(api.client, "", func() time.Time { return now })
 	key := types.NamespacedName{Namespace: "media", Name: "pulsar"}
 	for range 3 {
 		cluster, err := c.find(t.Context(), nil, key)
@@ -126,7 +126,7 @@ func TestConfigMapIsReadOnceAMinute(t *testing.T) {
 		require.Equal(t, backlog.Cluster{AdminURL: "http://its:8080"}, cluster)
 	}
 	require.Equal(t, 1, api.reads)
-	now = now.Add(LookupTTL)
+	now = now.Add(lookupTTL)
 	api.fails = apierrors.NewServiceUnavailable("etcd is away")
 	_, err := c.find(t.Context(), nil, key)
 	require.ErrorContains(t, err, "etcd is away", "what is transient is tried again and not kept")
@@ -139,7 +139,7 @@ func TestConfigMapIsReadOnceAMinute(t *testing.T) {
 func TestConfigMapOfAFailingClusterIsReadAgain(t *testing.T) {
 	api := newConfigMaps(t, map[string]string{"webServiceURL": "http://its:8080"})
 	now := time.Unix(0, 0)
-	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
+	c := newTestClusters(api.client, "", func() time.Time { return now })
 	key := types.NamespacedName{Namespace: "media", Name: "pulsar"}
 	find := func() {
 		_, err := c.find(t.Context(), nil, key)
@@ -162,7 +162,7 @@ func TestConfigMapOfAFailingClusterIsReadAgain(t *testing.T) {
 func TestConfigMapCacheIsBounded(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	now := time.Unix(0, 0)
-	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
+	c := newTestClusters(api.client, "", func() time.Time { return now })
 	for i := range maxLookups + 10 {
 		_, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: "media", Name: fmt.Sprint(i)})
 		require.ErrorAs(t, err, new(*plan.Violation))
@@ -174,7 +174,7 @@ func TestConfigMapCacheIsBounded(t *testing.T) {
 func TestInvalidDefaultAdminURLIsRefused(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	_, err := New(Config{
-		Workloads: api.client, Objects: api.client, Credentials: noCredentials{},
+		Workloads: api.client, Objects: api.client, FunctionCredentials: UseFunctionCredentials,
 		Installed: func(string) bool { return true }, Now: time.Now, DefaultAdminURL: "pulsar://broker:6650",
 	})
 	require.ErrorContains(t, err, "DefaultAdminURL must be http://host:port")

@@ -89,7 +89,7 @@ func newWorkers(config Config) (*Workers, error) {
 	}
 	return &Workers{
 		worker: config.Worker, refused: refused, consumers: config.Consumers, every: every, now: now,
-		known:    NewLookups[function.Component, workerState](now, LookupTTL),
+		known:    NewLookups[function.Component, workerState](now, lookupTTL),
 		updates:  backlog.NewCache[function.Component, time.Time](max(every, restartGrace), maxLookups),
 		failures: backlog.NewCache[function.Component, error](every, maxLookups),
 		wanted:   backlog.NewCache[function.Component, update](max(updateWaits, 2*config.PollInterval), maxLookups),

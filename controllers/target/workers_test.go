@@ -33,7 +33,7 @@ func TestTheWorkloadOfAWorkerFunction(t *testing.T) {
 func TestInvalidWorkerCredentialsAreRefused(t *testing.T) {
 	_, err := New(Config{
 		Workloads: newTestClient(t), Installed: func(string) bool { return true }, Objects: newTestClient(t),
-		Credentials: noCredentials{}, WorkerCredentials: "own", Now: time.Now,
+		FunctionCredentials: UseFunctionCredentials, WorkerCredentials: "own", Now: time.Now,
 	})
 	require.EqualError(t, err, `targets: WorkerCredentials is "own", must be Policy or Own`)
 }

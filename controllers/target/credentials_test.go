@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package target
 
 import (
 	"cmp"
@@ -20,7 +20,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -70,25 +69,16 @@ func testSecrets() *fakeSecrets {
 	}}
 }
 
-func newTestCredentials(t *testing.T, api client.Reader, mode target.FunctionCredentials, own target.OwnCredentials,
-	now func() time.Time,
-) *Credentials {
-	t.Helper()
-	c, err := NewCredentials(api, mode, own, now)
-	require.NoError(t, err)
-	return c
-}
-
 func TestResolveCredentials(t *testing.T) {
 	const http, https = "http://pulsar:8080", "https://pulsar:8443"
 	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "token", errors.New("no"))
-	all := target.OwnCredentials{Authenticates: true}
+	all := OwnCredentials{Authenticates: true}
 	tests := map[string]struct {
 		url     string
 		policy  *v1alpha1.PulsarConnection
 		pulsar  string
-		own     target.OwnCredentials
-		mode    target.FunctionCredentials
+		own     OwnCredentials
+		mode    FunctionCredentials
 		fails   error
 		want    backlog.Credentials
 		isOwn   bool
@@ -181,11 +171,11 @@ func TestResolveCredentials(t *testing.T) {
 		},
 		"trusted certificates in the pods, with the adapter's": {
 			url: https, pulsar: `{"tlsSecret":"bundle"}`,
-			own: target.OwnCredentials{TrustsMore: true}, isOwn: true,
+			own: OwnCredentials{TrustsMore: true}, isOwn: true,
 		},
 		"the adapter's certificates do not replace a token": {
 			url: https, pulsar: `{"authSecret":"token","tlsSecret":"bundle"}`,
-			own: target.OwnCredentials{TrustsMore: true}, invalid: "--pulsar-ca-file",
+			own: OwnCredentials{TrustsMore: true}, invalid: "--pulsar-ca-file",
 		},
 		"a missing Secret": {
 			pulsar: `{"authSecret":"missing"}`, own: all,
@@ -204,11 +194,11 @@ func TestResolveCredentials(t *testing.T) {
 			isOwn: true,
 		},
 		"ignored credentials": {
-			mode:   target.IgnoreFunctionCredentials,
+			mode:   IgnoreFunctionCredentials,
 			pulsar: `{"authSecret":"token"}`, fails: errors.New("read"), isOwn: true,
 		},
 		"ignored credentials of a policy are reported": {
-			mode:   target.IgnoreFunctionCredentials,
+			mode:   IgnoreFunctionCredentials,
 			policy: &v1alpha1.PulsarConnection{AuthSecret: "token"}, invalid: "remove authSecret",
 		},
 	}
@@ -216,14 +206,16 @@ func TestResolveCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := testSecrets()
 			api.fails = test.fails
-			c := newTestCredentials(t, api, target.FunctionCredentials(cmp.Or(string(test.mode), "Use")), test.own, time.Now)
-			var p target.PulsarSpec
+			c := newCredentials(Config{
+				Objects: api, FunctionCredentials: test.mode, OwnCredentials: test.own, Now: time.Now,
+			})
+			var p PulsarSpec
 			require.NoError(t, json.Unmarshal([]byte(cmp.Or(test.pulsar, "{}")), &p))
-			plan := target.PlanCredentials(cmp.Or(test.url, http), fixture.Namespace, test.policy, p)
-			access, err := c.Resolve(t.Context(), test.policy, plan)
+			plan := planCredentials(cmp.Or(test.url, http), fixture.Namespace, test.policy, p)
+			access, err := c.resolve(t.Context(), test.policy, plan)
 			require.NotContains(t, fmt.Sprint(access, err), "hunter")
 			if test.invalid != "" {
-				require.True(t, target.IsInvalid(err))
+				require.True(t, IsInvalid(err))
 				require.ErrorContains(t, err, test.invalid)
 				return
 			}
@@ -241,45 +233,39 @@ func TestResolveCredentials(t *testing.T) {
 }
 
 func TestEqualCredentialsHaveOneName(t *testing.T) {
-	c := newTestCredentials(t, testSecrets(), target.UseFunctionCredentials, target.OwnCredentials{}, time.Now)
-	name := func(namespace string, p target.PulsarSpec) string {
-		return c.name(target.PlanCredentials("http://a:1", namespace, nil, p))
+	c := newCredentials(Config{Objects: testSecrets(), Now: time.Now})
+	name := func(namespace string, p PulsarSpec) string {
+		return c.name(planCredentials("http://a:1", namespace, nil, p))
 	}
-	token := name("media", target.PulsarSpec{AuthSecret: "token"})
+	token := name("media", PulsarSpec{AuthSecret: "token"})
 	require.Contains(t, token, "media/token#", "the name shows the Secret")
-	require.Equal(t, token, name("media", target.PulsarSpec{AuthSecret: "token", PulsarConfig: "x"}))
-	require.NotEqual(t, token, name("media", target.PulsarSpec{AuthSecret: "other"}))
-	require.NotEqual(t, token, name("shop", target.PulsarSpec{AuthSecret: "token"}))
+	require.Equal(t, token, name("media", PulsarSpec{AuthSecret: "token", PulsarConfig: "x"}))
+	require.NotEqual(t, token, name("media", PulsarSpec{AuthSecret: "other"}))
+	require.NotEqual(t, token, name("shop", PulsarSpec{AuthSecret: "token"}))
 	inline := name(
 		"media",
-		target.PulsarSpec{
-			AuthConfig: &target.AuthConfig{GenericAuth: &target.GenericAuth{Plugin: "basic", Parameters: "a:b"}},
+		PulsarSpec{
+			AuthConfig: &AuthConfig{GenericAuth: &GenericAuth{Plugin: "basic", Parameters: "a:b"}},
 		},
 	)
 	require.NotContains(t, inline, "a:b")
-	other := newTestCredentials(t, testSecrets(), target.UseFunctionCredentials, target.OwnCredentials{}, time.Now)
+	other := newCredentials(Config{Objects: testSecrets(), Now: time.Now})
 	require.NotEqual(t, token,
-		other.name(target.PlanCredentials("http://a:1", "media", nil,
-			target.PulsarSpec{AuthSecret: "token"})), "the name does not reveal inline credentials")
+		other.name(planCredentials("http://a:1", "media", nil,
+			PulsarSpec{AuthSecret: "token"})), "the name does not reveal inline credentials")
 	require.NotEqual(t, inline,
 		name(
 			"media",
-			target.PulsarSpec{
-				AuthConfig: &target.AuthConfig{GenericAuth: &target.GenericAuth{Plugin: "basic", Parameters: "a:c"}},
+			PulsarSpec{
+				AuthConfig: &AuthConfig{GenericAuth: &GenericAuth{Plugin: "basic", Parameters: "a:c"}},
 			},
 		))
 }
 
 func TestRotatedSecretIsReadAgain(t *testing.T) {
 	api, now := testSecrets(), time.Unix(0, 0)
-	c := newTestCredentials(
-		t,
-		api,
-		target.UseFunctionCredentials,
-		target.OwnCredentials{},
-		func() time.Time { return now },
-	)
-	access, err := c.Resolve(t.Context(), nil, target.CredentialPlan{Namespace: fixture.Namespace, AuthSecret: "token"})
+	c := newCredentials(Config{Objects: api, Now: func() time.Time { return now }})
+	access, err := c.resolve(t.Context(), nil, credentialPlan{Namespace: fixture.Namespace, AuthSecret: "token"})
 	require.NoError(t, err)
 	params := func() string {
 		got, err := c.Credentials(t.Context(), access)
@@ -320,27 +306,24 @@ func TestRotatedSecretIsReadAgain(t *testing.T) {
 func TestHugeSecretIsNotCached(t *testing.T) {
 	api := testSecrets()
 	api.named["token"]["clientAuthenticationParameters"] = string(make([]byte, maxSecretValue+1))
-	c := newTestCredentials(t, api, target.UseFunctionCredentials, target.OwnCredentials{}, time.Now)
-	_, err := c.Resolve(t.Context(), nil, target.CredentialPlan{Namespace: fixture.Namespace, AuthSecret: "token"})
-	require.True(t, target.IsInvalid(err))
+	c := newCredentials(Config{Objects: api, Now: time.Now})
+	_, err := c.resolve(t.Context(), nil, credentialPlan{Namespace: fixture.Namespace, AuthSecret: "token"})
+	require.True(t, IsInvalid(err))
 	require.ErrorContains(t, err, "is longer than 65536 bytes")
 }
 
 func TestInvalidFunctionCredentialsAreRefused(t *testing.T) {
-	_, err := NewCredentials(testSecrets(), "use", target.OwnCredentials{}, time.Now)
-	require.EqualError(t, err, `FunctionCredentials is "use", must be Use or Ignore`)
+	_, err := New(Config{
+		Workloads: newTestClient(t), Installed: func(string) bool { return true }, Objects: newTestClient(t),
+		FunctionCredentials: "use", Now: time.Now,
+	})
+	require.EqualError(t, err, `targets: FunctionCredentials is "use", must be Use or Ignore`)
 }
 
 func TestUnusedSecretsExpire(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	c := newTestCredentials(
-		t,
-		testSecrets(),
-		target.UseFunctionCredentials,
-		target.OwnCredentials{},
-		func() time.Time { return now },
-	)
-	access, err := c.Resolve(t.Context(), nil, target.CredentialPlan{Namespace: fixture.Namespace, AuthSecret: "token"})
+	c := newCredentials(Config{Objects: testSecrets(), Now: func() time.Time { return now }})
+	access, err := c.resolve(t.Context(), nil, credentialPlan{Namespace: fixture.Namespace, AuthSecret: "token"})
 	require.NoError(t, err)
 	plan, _ := c.plans.Last(access)
 	cached := func() []bool {
@@ -352,9 +335,9 @@ func TestUnusedSecretsExpire(t *testing.T) {
 	_, err = c.Credentials(t.Context(), access)
 	require.NoError(t, err)
 	now = now.Add(time.Second)
-	c.Forget(now)
+	c.forget(now)
 	require.Equal(t, []bool{true, true}, cached(), "the poller still uses the credentials")
 	now = now.Add(10 * time.Minute)
-	c.Forget(now)
+	c.forget(now)
 	require.Equal(t, []bool{false, false}, cached())
 }

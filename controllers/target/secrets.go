@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package target
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -51,14 +50,14 @@ const maxSecretValue = 64 << 10
 // is forbidden.
 func (c *Credentials) get(ctx context.Context, read secretKey) (secretContent, error) {
 	if problems := validation.IsDNS1123Subdomain(read.name); len(problems) > 0 {
-		return secretContent{}, target.Invalidf("spec.pulsar.%s is %q, which cannot be the name of a Secret: %s", read.field,
+		return secretContent{}, Invalidf("spec.pulsar.%s is %q, which cannot be the name of a Secret: %s", read.field,
 			read.name, problems[0])
 	}
 	var secret corev1.Secret
 	err := c.reader.Get(ctx, types.NamespacedName{Namespace: read.namespace, Name: read.name}, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return secretContent{}, target.Invalidf("Secret %s, which spec.pulsar.%s names, does not exist: create it", read.name,
+		return secretContent{}, Invalidf("Secret %s, which spec.pulsar.%s names, does not exist: create it", read.name,
 			read.field)
 	case apierrors.IsForbidden(err):
 		return secretContent{}, unreadable(
@@ -71,13 +70,13 @@ func (c *Credentials) get(ctx context.Context, read secretKey) (secretContent, e
 	for i, key := range read.keys {
 		value := secret.Data[key]
 		if len(value) > maxSecretValue {
-			return secretContent{}, target.Invalidf("key %s of Secret %s, which spec.pulsar.%s names, is longer than %d bytes",
+			return secretContent{}, Invalidf("key %s of Secret %s, which spec.pulsar.%s names, is longer than %d bytes",
 				key, read.name, read.field, maxSecretValue)
 		}
 		content[i] = strings.TrimSpace(string(value))
 	}
 	if read.required && content[0] == "" {
-		return secretContent{}, target.Invalidf("Secret %s, which spec.pulsar.%s names, has no key %q: add it or correct "+
+		return secretContent{}, Invalidf("Secret %s, which spec.pulsar.%s names, has no key %q: add it or correct "+
 			"the key", read.name, read.field, read.keys[0])
 	}
 	return content, nil

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package target
 
 import (
 	"context"
@@ -19,52 +19,46 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
 // Credentials resolves the credentials that backlog.Cluster.Access names. It is safe for concurrent use.
 type Credentials struct {
-	mode   target.FunctionCredentials
-	own    target.OwnCredentials
+	mode   FunctionCredentials
+	own    OwnCredentials
 	reader client.Reader
 	now    func() time.Time
 	// secrets has single keys of single Secrets, and nothing else of them.
-	secrets *target.Lookups[secretKey, secretContent]
+	secrets *Lookups[secretKey, secretContent]
 	// salt protects inline credentials: the name of the access does not reveal them.
 	salt []byte
 	// plans are those that were resolved lately, by name.
-	plans *target.Lookups[string, target.CredentialPlan]
+	plans *Lookups[string, credentialPlan]
 }
 
-// NewCredentials validates the mode; the reader reads single Secrets from the API server.
-func NewCredentials(reader client.Reader, mode target.FunctionCredentials, own target.OwnCredentials,
-	now func() time.Time,
-) (*Credentials, error) {
-	if mode != target.UseFunctionCredentials && mode != target.IgnoreFunctionCredentials {
-		return nil, fmt.Errorf("FunctionCredentials is %q, must be %s or %s", mode, target.UseFunctionCredentials,
-			target.IgnoreFunctionCredentials)
-	}
+func newCredentials(config Config) *Credentials {
 	return &Credentials{
-		mode: mode, own: own, reader: reader, now: now, salt: []byte(rand.Text()),
-		secrets: target.NewLookups[secretKey, secretContent](now, target.LookupTTL),
-		plans:   target.NewLookups[string, target.CredentialPlan](now, target.LookupTTL),
-	}, nil
+		mode: config.FunctionCredentials, own: config.OwnCredentials, reader: config.Objects, now: config.Now,
+		salt:    []byte(rand.Text()),
+		secrets: NewLookups[secretKey, secretContent](config.Now, lookupTTL),
+		plans:   NewLookups[string, credentialPlan](config.Now, lookupTTL),
+	}
 }
 
-// Resolve implements target.CredentialKeeper.
-func (c *Credentials) Resolve(ctx context.Context, connection *v1alpha1.PulsarConnection, plan target.CredentialPlan) (
+// resolve returns the name of a plan's credentials, empty for the adapter's own. A plan.Violation is what the user has
+// to fix, any other is worth a retry.
+func (c *Credentials) resolve(ctx context.Context, connection *v1alpha1.PulsarConnection, plan credentialPlan) (
 	access string, err error,
 ) {
-	if c.mode == target.IgnoreFunctionCredentials {
+	if c.mode == IgnoreFunctionCredentials {
 		if connection != nil && (connection.AuthSecret != "" || connection.TLSConfig != nil) {
-			return "", target.Invalidf("the policy's spec.pulsar has credentials, and the adapter runs with " +
+			return "", Invalidf("the policy's spec.pulsar has credentials, and the adapter runs with " +
 				"--function-credentials=Ignore (in adapter.extraArgs of the chart): remove authSecret and tlsConfig to use the " +
 				"adapter's own")
 		}
 		return "", nil
 	}
 	// A plan with certificates alone yields to the adapter's credentials, with the certificates that they trust.
-	if plan == (target.CredentialPlan{}) || (!plan.Authenticates() && c.own.Authenticates) {
+	if plan == (credentialPlan{}) || (!plan.authenticates() && c.own.Authenticates) {
 		return "", nil
 	}
 	found, err := c.read(ctx, plan)
@@ -75,24 +69,24 @@ func (c *Credentials) Resolve(ctx context.Context, connection *v1alpha1.PulsarCo
 		return "", err
 	}
 	access = c.name(plan)
-	c.plans.Put(access, plan, c.now(), target.LookupTTL)
+	c.plans.Put(access, plan, c.now(), lookupTTL)
 	return access, nil
 }
 
 // replaces reports whether the adapter's own credentials replace those of a plan, which were read with this error.
-func (c *Credentials) replaces(plan target.CredentialPlan, found backlog.Credentials, err error) bool {
+func (c *Credentials) replaces(plan credentialPlan, found backlog.Credentials, err error) bool {
 	if err == nil {
 		return found.Plugin == "" && c.own.Authenticates
 	}
 	var unreadable unreadableError
-	return errors.As(err, &unreadable) && (c.own.Authenticates || (c.own.TrustsMore && !plan.Authenticates()))
+	return errors.As(err, &unreadable) && (c.own.Authenticates || (c.own.TrustsMore && !plan.authenticates()))
 }
 
 // name of the plan: the same for all objects with the same credentials. It does not reveal them.
-func (c *Credentials) name(plan target.CredentialPlan) string {
+func (c *Credentials) name(plan credentialPlan) string {
 	hash := hmac.New(sha256.New, c.salt)
 	_, _ = fmt.Fprintf(hash, "%#v", plan) // %#v quotes texts, and a hash.Hash never fails
-	return plan.Namespace + "/" + plan.Names() + "#" + hex.EncodeToString(hash.Sum(nil)[:8])
+	return plan.Namespace + "/" + plan.names() + "#" + hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
 // Credentials returns the credentials of a name, at most a minute old. Errors name the fix.
@@ -104,7 +98,7 @@ func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.C
 	}
 	found, err := c.read(ctx, plan)
 	switch {
-	case target.IsInvalid(err):
+	case IsInvalid(err):
 		return backlog.Credentials{}, fmt.Errorf("%w: %s", backlog.ErrUnauthenticated, err.Error())
 	case err != nil: // the read of Kubernetes failed; Pulsar refused nothing
 		return backlog.Credentials{}, fmt.Errorf("%w: %w", backlog.ErrNoData, err)
@@ -133,7 +127,7 @@ const (
 )
 
 // secretReads are the Secrets of a plan, without a name where it has none.
-func secretReads(p target.CredentialPlan) [4]secretKey {
+func secretReads(p credentialPlan) [4]secretKey {
 	return [...]secretKey{
 		readAuth: {
 			namespace: p.Namespace, name: p.AuthSecret, field: "authSecret",
@@ -154,7 +148,7 @@ func secretReads(p target.CredentialPlan) [4]secretKey {
 	}
 }
 
-func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (found backlog.Credentials, err error) {
+func (c *Credentials) read(ctx context.Context, plan credentialPlan) (found backlog.Credentials, err error) {
 	var contents [4]secretContent
 	for i, read := range secretReads(plan) {
 		if read.name == "" {
@@ -167,7 +161,7 @@ func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (fou
 	switch auth := contents[readAuth]; {
 	case plan.AuthSecret != "":
 		found.Plugin, found.Params = auth[0], auth[1]
-	case plan.OAuth2 != (target.OAuth2Config{}):
+	case plan.OAuth2 != (OAuth2Config{}):
 		found.Plugin = "oauth2"
 		if found.Params, err = oauth2Params(plan.OAuth2, contents[readOAuth2][0]); err != nil {
 			return backlog.Credentials{}, err
@@ -196,7 +190,7 @@ func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (fou
 }
 
 // oauth2Params are authParams of Pulsar's plugin, with the key file as Function Mesh would mount it.
-func oauth2Params(config target.OAuth2Config, keyFile string) (string, error) {
+func oauth2Params(config OAuth2Config, keyFile string) (string, error) {
 	text, err := json.Marshal(struct {
 		Type       string `json:"type"`
 		IssuerURL  string `json:"issuerUrl"`
@@ -213,8 +207,8 @@ func oauth2Params(config target.OAuth2Config, keyFile string) (string, error) {
 	return string(text), nil
 }
 
-// Forget drops cached values that no caller has requested lately, above all Secrets.
-func (c *Credentials) Forget(now time.Time) {
+// forget drops cached values that no caller has requested lately, above all Secrets.
+func (c *Credentials) forget(now time.Time) {
 	c.plans.Forget(now)
 	c.secrets.Forget(now)
 }
