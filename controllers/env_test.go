@@ -163,8 +163,7 @@ func (env *testEnv) restart() {
 	if env.worker != nil {
 		reconciling.Worker = env.worker
 	}
-	env.reconciler, err = newPolicyReconciler(reconciling)
-	require.NoError(env.t, err)
+	env.reconciler = newPolicyReconciler(reconciling)
 }
 
 func (env *testEnv) clock() time.Time {

@@ -62,10 +62,8 @@ func newLaggedPolicies(t *testing.T, count int, lag time.Duration) *laggedPolici
 	config.Client, config.Clock, config.Registerer = written, time.Now, prometheus.NewRegistry()
 	config.Lease = types.NamespacedName{} // not a part of the late server
 	config.Recorder = events.NewFakeRecorder(10 * count)
-	var err error
-	l.reconciler, err = newPolicyReconciler(config)
-	require.NoError(t, err)
-	_, err = cluster.Follow(t.Context(), cached, &v1alpha1.AutoscalingPolicy{}, l.reconciler.memories.cached)
+	l.reconciler = newPolicyReconciler(config)
+	_, err := cluster.Follow(t.Context(), cached, &v1alpha1.AutoscalingPolicy{}, l.reconciler.memories.cached)
 	require.NoError(t, err)
 	return l
 }

@@ -61,14 +61,10 @@ type reconcilerConfig struct {
 }
 
 // newPolicyReconciler registers the metrics.
-func newPolicyReconciler(config reconcilerConfig) (*PolicyReconciler, error) {
+func newPolicyReconciler(config reconcilerConfig) *PolicyReconciler {
 	memories, counters := newPolicyMemories(), newControllerMetrics(config.Registerer)
-	exporter, err := metrics.NewExporter(memories.records, config.PolicyMetrics, config.Clock)
-	if err != nil {
-		return nil, fmt.Errorf("policy reconciler: %w", err)
-	}
 	return &PolicyReconciler{
-		PolicyMetrics: exporter,
+		PolicyMetrics: metrics.NewExporter(memories.records, config.PolicyMetrics, config.Clock),
 
 		config: config, metrics: counters, memories: memories, interest: newInterest(config.Store),
 		pipelines: newPipelines(),
@@ -80,7 +76,7 @@ func newPolicyReconciler(config reconcilerConfig) (*PolicyReconciler, error) {
 			suspender: suspender{config.Client, config.Recorder, config.Targets.Reader},
 		},
 		status: &statusWriter{client: config.Client, recorder: config.Recorder, metrics: counters},
-	}, nil
+	}
 }
 
 // Reconcile reconciles one policy, as doc.go shows.

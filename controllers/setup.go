@@ -98,12 +98,9 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	reconciler, err := newReconciler(mgr, reconcilerConfig{
+	reconciler := newReconciler(mgr, reconcilerConfig{
 		Config: config, Targets: reading.Targets, Capabilities: capabilities.Now,
 	}, reading.Pods)
-	if err != nil {
-		return nil, fmt.Errorf("controllers: %w", err)
-	}
 	if err := watch(mgr, reconciler, discovery, capabilities); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -121,7 +118,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 }
 
 // newReconciler adds the manager's parts to the configuration.
-func newReconciler(mgr manager.Manager, config reconcilerConfig, pods *informer.Pods) (*PolicyReconciler, error) {
+func newReconciler(mgr manager.Manager, config reconcilerConfig, pods *informer.Pods) *PolicyReconciler {
 	config.Client, config.Live, config.Recorder = mgr.GetClient(), mgr.GetAPIReader(),
 		mgr.GetEventRecorder(plan.FieldManager)
 	if pods != nil {

@@ -5,8 +5,6 @@ package metrics
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -25,17 +23,9 @@ type Exporter struct {
 
 // NewExporter exports the series of a level. records returns a new slice with the last record of each policy that this
 // process reconciles.
-func NewExporter(records func() []*Record, level Level, now func() time.Time) (*Exporter, error) {
-	if records == nil || now == nil {
-		return nil, errors.New("metrics: records and clock must be set")
-	}
-	switch level {
-	case Off, Essential, Full:
-	default:
-		return nil, fmt.Errorf("metrics: level is %q, must be %s, %s or %s", level, Essential, Full, Off)
-	}
+func NewExporter(records func() []*Record, level Level, now func() time.Time) *Exporter {
 	shown := slices.DeleteFunc(Table(), func(s Series) bool { return level == Off || (s.Level == Full && level != Full) })
-	return &Exporter{records, now, shown}, nil
+	return &Exporter{records, now, shown}
 }
 
 // Families returns a family for each series that has a sample, with the samples of each policy in order.

@@ -4,7 +4,6 @@
 package target
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -151,14 +150,9 @@ const (
 
 // workerRefusal returns why the adapter's own credentials are not presented to a function worker; empty when they are.
 // When the adapter has none of its own either, requests are anonymous, and Pulsar decides what they may do.
-func workerRefusal(config Config) (func(ref v1alpha1.PulsarFunctionRef) string, error) {
-	mode := cmp.Or(config.WorkerCredentials, PolicyWorkerCredentials)
-	if mode != PolicyWorkerCredentials && mode != OwnWorkerCredentials {
-		return nil, fmt.Errorf("WorkerCredentials is %q, must be %s or %s", mode, PolicyWorkerCredentials,
-			OwnWorkerCredentials)
-	}
+func workerRefusal(config Config) func(ref v1alpha1.PulsarFunctionRef) string {
 	return func(ref v1alpha1.PulsarFunctionRef) string {
-		if !config.OwnCredentials.Authenticates || mode == OwnWorkerCredentials {
+		if !config.OwnCredentials.Authenticates || config.WorkerCredentials == OwnWorkerCredentials {
 			return ""
 		}
 		const refused, allow = "the adapter does not use its own credentials to change what function workers run " +
@@ -170,5 +164,5 @@ func workerRefusal(config Config) (func(ref v1alpha1.PulsarFunctionRef) string, 
 		}
 		return fmt.Sprintf("%s: set spec.pulsar.authSecret to a Secret that the adapter may read, with credentials that may "+
 			"change %s, or %s", refused, ref.FullName(), allow)
-	}, nil
+	}
 }

@@ -74,6 +74,10 @@ func New(config Config) (*Targets, error) {
 		return nil, fmt.Errorf("targets: FunctionCredentials is %q, must be %s or %s", mode, UseFunctionCredentials,
 			IgnoreFunctionCredentials)
 	}
+	if mode := config.WorkerCredentials; mode != "" && mode != PolicyWorkerCredentials && mode != OwnWorkerCredentials {
+		return nil, fmt.Errorf("targets: WorkerCredentials is %q, must be %s or %s", mode, PolicyWorkerCredentials,
+			OwnWorkerCredentials)
+	}
 	address := ""
 	if config.DefaultAdminURL != "" {
 		var err error
@@ -81,10 +85,7 @@ func New(config Config) (*Targets, error) {
 			return nil, fmt.Errorf("targets: DefaultAdminURL %w", err)
 		}
 	}
-	workers, err := newWorkers(config)
-	if err != nil {
-		return nil, fmt.Errorf("targets: %w", err)
-	}
+	workers := newWorkers(config)
 	reader := NewReader(config.Workloads, config.Installed)
 	credentials := newCredentials(config)
 	clusters := newClusters(config.Objects, credentials, address, config.Now)

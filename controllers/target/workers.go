@@ -81,21 +81,17 @@ func (a workerState) troubled() bool {
 	return a.trouble != nil || a.uncertain != nil || (a.idle && !a.stopped)
 }
 
-func newWorkers(config Config) (*Workers, error) {
+func newWorkers(config Config) *Workers {
 	every, now := cmp.Or(config.WorkerUpdateInterval, DefaultWorkerUpdateInterval), config.Now
-	refused, err := workerRefusal(config)
-	if err != nil {
-		return nil, err
-	}
 	return &Workers{
-		worker: config.Worker, refused: refused, consumers: config.Consumers, every: every, now: now,
+		worker: config.Worker, refused: workerRefusal(config), consumers: config.Consumers, every: every, now: now,
 		known:    NewLookups[function.Component, workerState](now, lookupTTL),
 		updates:  backlog.NewCache[function.Component, time.Time](max(every, restartGrace), maxLookups),
 		failures: backlog.NewCache[function.Component, error](every, maxLookups),
 		wanted:   backlog.NewCache[function.Component, update](max(updateWaits, 2*config.PollInterval), maxLookups),
 
 		background: config.Background,
-	}, nil
+	}
 }
 
 // find returns the last state of the component of a policy in the namespace, and reads it again when it is due, in the
