@@ -138,10 +138,16 @@ func TestAFunctionThatMostlyThrowsGetsNoReplicasForItsBacklog(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := input(2, reading(40_500, 100))
+			for i := range 4 {
+				in.Partitions = append(in.Partitions,
+					backlog.PartitionReading{Index: i, Ready: rate(10_125), PublishRate: rate(25)})
+			}
 			in.Reading.Instances.UserExceptionRate, in.Reading.Instances.ProcessRate = test.failed, test.processed
-			decision, _ := policy.Decide(in,
-				policy.State{Arrivals: arrivals(100), Capacity: learned(100), ReadAt: noon().Add(time.Second)})
-			require.Equal(t, test.helped, decision.Replicas > 2, decision.Equation)
+			for _, in.Reading.Type = range []backlog.SubscriptionType{backlog.Shared, backlog.Failover} {
+				decision, _ := policy.Decide(in,
+					policy.State{Arrivals: arrivals(100), Capacity: learned(100), ReadAt: noon().Add(time.Second)})
+				require.Equal(t, test.helped, decision.Replicas > 2, "%s: %s", in.Reading.Type, decision.Equation)
+			}
 		})
 	}
 }

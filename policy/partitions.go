@@ -92,6 +92,9 @@ func partitionShares(in Input, l load) (s shares, ok bool) {
 			continue
 		}
 		rate *= scale
+		if l.failing {
+			ready = 0 // failed messages are redelivered, however many replicas try
+		}
 		s.indices, s.rates = append(s.indices, indexOf(p, i)), append(s.rates, rate)
 		s.loads = append(s.loads, rate+max(0, ready-rate*l.normal())/l.drain)
 	}
