@@ -127,6 +127,15 @@ func TestNewPlansWrites(t *testing.T) {
 	}
 }
 
+func TestATargetThatAlwaysNeedsAReplicaHasNoAdviceAboutZero(t *testing.T) {
+	for _, least := range []int32{0, 1} {
+		o := outcome(t, 0)
+		o.Target.NeverZero, o.Policy.Spec.MinReplicas = true, &least
+		require.Equal(t, "replicas of Function resize are 0 although it always needs one, which switches scaling off: "+
+			"set them to 1 or more", o.SwitchedOff().Message)
+	}
+}
+
 func TestAPlanWithoutADecisionKeepsReplicas(t *testing.T) {
 	for name, change := range map[string]func(*plan.Observed){
 		"HPA":    mayBeZero,

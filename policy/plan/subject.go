@@ -68,9 +68,13 @@ func (s Subject) SwitchedOff() *policy.Hold {
 	if decided := status.DesiredReplicas; decided != nil && min(*decided, *cmp.Or(status.SpecReplicas, decided)) == 0 {
 		return nil
 	}
+	although, fix := fmt.Sprintf("minReplicas is %d", least), ", or minReplicas to 0"
+	if s.Target.NeverZero {
+		although, fix = "it always needs one", ""
+	}
 	return &policy.Hold{Reason: policy.HoldSwitchedOff, Message: fmt.Sprintf(
-		"replicas of %s are 0 although minReplicas is %d, which switches scaling off: set them to 1 or more, or minReplicas "+
-			"to 0", Name(s.Policy.Spec), max(1, least))}
+		"replicas of %s are 0 although %s, which switches scaling off: set them to 1 or more%s", Name(s.Policy.Spec),
+		although, fix)}
 }
 
 // MayHaveAutoscaler is false for a target that is frozen out of bounds: a new autoscaler would change its replicas at
