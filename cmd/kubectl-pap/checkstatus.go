@@ -220,6 +220,8 @@ func typeFix(p *v1alpha1.AutoscalingPolicy) string {
 	switch subscription := p.Spec.Subscription; {
 	case verified != nil && verified.Reason == v1alpha1.ReasonSubscriptionDiffers:
 		return "have the replicas subscribe with the type that is promised (condition SubscriptionVerified)"
+	case subscription != nil && subscription.Type == v1alpha1.SubscriptionExclusive:
+		return "use Shared, Key_Shared or Failover"
 	case subscription != nil && subscription.Type == v1alpha1.SubscriptionStream:
 		return "use QueueConsumers (type Shared)"
 	default:

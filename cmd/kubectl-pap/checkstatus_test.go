@@ -229,6 +229,10 @@ func TestTheFixOfTooManyReplicasDependsOnTheSubscriptionType(t *testing.T) {
 			func(p *policy) { p.Spec.Subscription = &v1alpha1.Subscription{Type: v1alpha1.SubscriptionStream} },
 			"use QueueConsumers (type Shared)",
 		},
+		"one consumer connects": {
+			func(p *policy) { p.Spec.Subscription = &v1alpha1.Subscription{Type: v1alpha1.SubscriptionExclusive} },
+			"use Shared, Key_Shared or Failover",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := judgedPolicy(setCondition("ScalingLimited", "True", "TooFewPartitions", "more would be idle"), test.change)

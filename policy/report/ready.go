@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -98,6 +99,9 @@ func (o outcome) scalingLimited() metav1.Condition {
 	case d.CappedBy == policy.CappedByMin:
 		return Yes(v1alpha1.ReasonTooFewReplicas, "the load needs fewer replicas than minReplicas"+
 			ofSchedules(o.Limits, policy.MinReplicas(o.Limited().Spec), policy.MinReplicas(o.Policy.Spec)))
+	case d.CappedBy == policy.CappedByPartitions && o.state.Type.Is == backlog.Exclusive:
+		return Yes(v1alpha1.ReasonTooFewPartitions, "the load needs more replicas than the one consumer of an Exclusive "+
+			"subscription")
 	case d.CappedBy == policy.CappedByPartitions:
 		return Yes(v1alpha1.ReasonTooFewPartitions, "the load needs more replicas than the subscription has partitions or "+
 			"segments for")

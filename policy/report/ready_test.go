@@ -52,6 +52,20 @@ func TestScalingLimitedNamesTheBound(t *testing.T) {
 	}
 }
 
+func TestMorePartitionsAreNoAdviceForAnExclusiveSubscription(t *testing.T) {
+	for of, want := range map[backlog.SubscriptionType]string{
+		backlog.Exclusive: "the one consumer of an Exclusive subscription", backlog.Failover: "partitions or segments",
+	} {
+		status := statusOf(v1alpha1.AutoscalingPolicyStatus{}, outcome(t, 1), &decided{
+			policy.Decision{Replicas: 1, CappedBy: policy.CappedByPartitions},
+			policy.State{Type: policy.Type{Is: of}}, reading(100, 50),
+		})
+		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScalingLimited)
+		require.Equal(t, v1alpha1.ReasonTooFewPartitions, c.Reason)
+		require.Contains(t, c.Message, want)
+	}
+}
+
 func TestReadyReportsWhetherTheTargetFollows(t *testing.T) {
 	for name, test := range map[string]struct {
 		decision policy.Decision
