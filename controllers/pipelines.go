@@ -7,8 +7,10 @@ import (
 	"math"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -35,8 +37,8 @@ func newPipelines() *pipelines {
 	}
 }
 
-// publishes records what a policy's Function publishes by its decision, if that is applied. It returns the topic if its
-// consumers have to decide again: more is expected than before.
+// publishes records what a policy's Function publishes by its decision, if that is carried out, which it is not while
+// Ready is False. It returns the topic if its consumers have to decide again: more is expected than before.
 func (p *pipelines) publishes(key types.NamespacedName, observed plan.Observed, decision *policy.Decision) (
 	topic backlog.Topic, more bool,
 ) {
@@ -46,7 +48,8 @@ func (p *pipelines) publishes(key types.NamespacedName, observed plan.Observed, 
 	}
 	topic = backlog.Topic{Cluster: observed.Target.Subscription.Cluster, Name: observed.Target.Output}
 	var after *policy.Outlook
-	if decision != nil && observed.Violation == nil && observed.Applies() {
+	if decision != nil && observed.Violation == nil && observed.Applies() &&
+		!meta.IsStatusConditionFalse(observed.Policy.Status.Conditions, v1alpha1.ConditionReady) {
 		after = decision.Outlook
 	}
 	before := p.replace(key, output{key.Namespace, topic}, after)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -92,6 +93,13 @@ func TestWhatAFunctionPublishesIsUnknown(t *testing.T) {
 		"while another autoscaler conflicts": func(p *pipelines, first types.NamespacedName) {
 			observed := publisher(piped)
 			observed.Violation = &plan.Violation{Condition: v1alpha1.ConditionAutoscalerApplied}
+			p.publishes(first, observed, processing(10, 50))
+		},
+		"while its replicas do not follow": func(p *pipelines, first types.NamespacedName) {
+			observed := publisher(piped)
+			observed.Policy.Status.Conditions = []metav1.Condition{
+				{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotFollowed},
+			}
 			p.publishes(first, observed, processing(10, 50))
 		},
 		"if one of two is unknown": func(p *pipelines, _ types.NamespacedName) {
