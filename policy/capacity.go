@@ -63,9 +63,12 @@ func capacity(in Input, state State) recommendation {
 		return withoutArrivals(in)
 	}
 	if state.Capacity == nil {
-		return unknownCapacity(in, state.Arrivals.Rate, state.Floor.work(ready))
+		return unknownCapacity(in, state, state.Floor.work(ready))
 	}
 	l := newLoad(in, state, ready)
+	if in.CurrentReplicas == 0 && l.work >= 1 && l.expected == 0 {
+		return l.wake()
+	}
 	a := l.recommended(in)
 	a.needed = l.fewest(in, a.needed)
 	more := a.replicas > in.CurrentReplicas
@@ -198,11 +201,11 @@ func (l load) needed(in Input) recommendation {
 		}
 	}
 	ahead := l.ahead()
-	steady, drain := l.arriving/(l.utilization*l.capacity), (l.arriving+ahead/l.drain)/l.capacity
+	steady, drain := l.arriving/(l.utilization*l.capacity), l.drains(ahead)
 	expected := l.expected / (maxUtilization * l.capacity)
 	a := recommendation{
 		replicas: replicasFor(max(steady, drain, expected)), steady: replicasFor(max(steady, expected)),
-		needed: replicasFor(max(steady, expected, (l.arriving+l.excess/l.drain)/l.capacity)),
+		needed: replicasFor(max(steady, expected, l.drains(l.excess))),
 		terms:  l.terms(ahead), foresees: l.expected > 0,
 	}
 	switch {
@@ -213,10 +216,23 @@ func (l load) needed(in Input) recommendation {
 		a.equation = fmt.Sprintf("%s/s arriving / (%.2f x %s/s per replica) = %.2f", short(l.arriving), l.utilization,
 			short(l.capacity), steady)
 	default:
-		a.equation = fmt.Sprintf("(%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f", short(l.arriving),
-			short(ahead), l.drain, short(l.capacity), drain)
+		a.equation = l.draining(ahead)
 	}
 	return a
+}
+
+// drains is the number of replicas that process the arrivals and drain a backlog in time, and draining its equation.
+func (l load) drains(backlog float64) float64 { return (l.arriving + backlog/l.drain) / l.capacity }
+
+func (l load) draining(backlog float64) string {
+	return fmt.Sprintf("(%s/s arriving + %s backlog / %.0fs) / %s/s per replica = %.2f", short(l.arriving), short(backlog),
+		l.drain, short(l.capacity), l.drains(backlog))
+}
+
+// wake recommends replicas at zero: the messages that wake them count as arrivals of wakeWindow at most.
+func (l load) wake() recommendation {
+	l.arriving = min(l.arriving, l.work/wakeWindow.Seconds())
+	return recommend(replicasFor(l.drains(l.work)), l.draining(l.work)).withinMessages(l.work + l.arriving*l.react)
 }
 
 func (l load) terms(backlog float64) Terms {
@@ -243,11 +259,21 @@ func (l load) urgent() bool {
 // unknownCapacity recommends replicas while no replica has been busy yet. It doubles them when each consumer has more
 // than one message to work on, since each may be stuck on one. What arrives within pendingWork, or a quarter of a tight
 // objective, is in calls, or its acknowledgement is on the way: Pulsar's clients send these every 100 ms.
-func unknownCapacity(in Input, arrival, work float64) recommendation {
+func unknownCapacity(in Input, state State, work float64) recommendation {
 	consumers, err := in.Reading.Consumers.LowerBound()
 	idle, known := idling(in, nil)
-	pending := min(pendingWork, LatencyObjective(in.Spec)/4).Seconds()
+	arrival, objective := state.Arrivals.Rate, LatencyObjective(in.Spec)
+	pending := min(pendingWork, objective/4).Seconds()
+	a := holdCurrent(in, Hold{HoldLearning, "no replica has been busy yet, so the capacity of one is unknown"})
 	switch {
+	case in.CurrentReplicas == 0 && work >= 1:
+		most := int32(1)
+		if objective.Seconds() < state.Start.react(in) {
+			most = firstWake
+		}
+		a.unknown, a.replicas = false, max(1, int32(min(work/messagesToLearn, float64(most))))
+		a.equation = fmt.Sprintf("%s backlog / %d, at most %d while the capacity of a replica is unknown = %d", short(work),
+			messagesToLearn, most, a.replicas)
 	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 &&
 		work > max(consumers, arrival*longBacklog.Seconds()) && (!known || !idle):
 		return recommend(2*in.CurrentReplicas,
@@ -258,7 +284,6 @@ func unknownCapacity(in Input, arrival, work float64) recommendation {
 		return recommend(in.CurrentReplicas-fewer,
 			fmt.Sprintf("no message waits at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer,
 				in.CurrentReplicas))
-	default:
-		return holdCurrent(in, Hold{HoldLearning, "no replica has been busy yet, so the capacity of one is unknown"})
 	}
+	return a
 }

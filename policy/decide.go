@@ -186,7 +186,7 @@ func stabilize(in Input, after State, winner recommendation, kept int32, fresh b
 // fromZero returns the target without replicas. A pulse that is about to begin also ends the pause after a wake that
 // processed nothing.
 func fromZero(in Input, after State, winner recommendation, kept int32) (target int32, tried trial) {
-	target, tried = after.Zero.wake(in, after)
+	target, tried = after.Zero.wake(in, after.Floor, winner)
 	switch {
 	case winner.foresees && winner.replicas > target:
 		target, tried = winner.replicas, trial{passed: winner.tried.passed}

@@ -111,11 +111,15 @@ func ratePerReplica(in Input, state State, messagesPerSecond float64) recommenda
 // tolerance is the relative deviation from the target that changes nothing: the HPA's default.
 const tolerance = 0.1
 
-// utilization recommends the replicas that bring the mean utilization to the target. Replicas that do not consume yet
-// count as idle for a scale-up and as busy to the target for a scale-down, so that they reverse no decision.
+// utilization recommends the replicas that bring the mean utilization to the target, and at zero, where there is none,
+// those of the formula. Replicas that do not consume yet count as idle for a scale-up and as busy to the target for a
+// scale-down, so that they reverse no decision.
 //
 // Source: Kubernetes' replica_calculator.go, which treats pods without metrics in the same way.
 func utilization(in Input, state State, target float64) recommendation {
+	if in.CurrentReplicas == 0 {
+		return capacity(in, state)
+	}
 	used, err := utilized(in.Reading.Instances, state.Capacity)
 	if err != nil {
 		return holdCurrent(in, Hold{HoldLearning, err.Error()})

@@ -4,11 +4,9 @@
 package policy
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
@@ -34,8 +32,9 @@ const (
 	firstBackoff, longestBackoff = 30 * time.Second, time.Hour
 	// retryAfter is the minimum time before replicas retry messages that they did not process: the cause may be fixed.
 	retryAfter = 10 * time.Minute
-	// firstWake replicas at most wake while the capacity is unknown: as many as a HorizontalPodAutoscaler adds at once by
-	// default. messagesToLearn are enough to learn from one replica: calls of 10 ms are busy for a tenth of a poll.
+	// firstWake replicas at most wake while the capacity is unknown and the objective is too short to learn it from one
+	// first: as many as a HorizontalPodAutoscaler adds at once by default. messagesToLearn are enough to learn from one
+	// replica: calls of 10 ms are busy for a tenth of a poll.
 	firstWake, messagesToLearn = 4, 100
 )
 
@@ -131,24 +130,23 @@ func (z Zero) tryIdle(in Input, before trial) trial {
 
 const noBacklog = "no backlog = 0"
 
-// wake returns the full number of replicas that the arrivals and the backlog need, instead of one first.
-func (z Zero) wake(in Input, state State) (int32, trial) {
+// wake returns the replicas that the winner of the strategies recommends at zero, at least one; 0 while none wakes.
+func (z Zero) wake(in Input, floor Floor, winner recommendation) (int32, trial) {
 	ready, err := in.Reading.Ready.LowerBound()
 	unknown, backoff := unknownBy(err), Hold{Reason: HoldWakeBackoff}
-	work := max(ready, in.Reading.Unconfirmed) - state.Floor.Messages
-	until := z.pausedUntil()
-	if again := z.Since.Add(retryAfter); work < 1 && again.After(until) {
+	waiting, until := max(ready, in.Reading.Unconfirmed), z.pausedUntil()
+	if again := z.Since.Add(retryAfter); waiting-floor.Messages < 1 && again.After(until) {
 		until = again
 	}
 	switch {
 	case err != nil:
-	case ready < 1 && in.Reading.Unconfirmed < 1:
+	case waiting < 1:
 		if unknown = unknownBy(in.Reading.Coverage.Err()); unknown.Message == "" {
 			return 0, trial{equation: noBacklog}
 		}
 	case in.Now.Before(until):
 		backoff.Message = fmt.Sprintf("%s messages were not processed when replicas last ran: next attempt in %s",
-			short(max(ready, in.Reading.Unconfirmed)), until.Sub(in.Now).Truncate(time.Second))
+			short(waiting), until.Sub(in.Now).Truncate(time.Second))
 	}
 	tried := trial{}.try(unknown, backoff)
 	switch {
@@ -160,50 +158,11 @@ func (z Zero) wake(in Input, state State) (int32, trial) {
 	case ready < 1:
 		tried.equation = fmt.Sprintf("woken from zero: %s unconfirmed backlog = 1", short(in.Reading.Unconfirmed))
 		return 1, tried // the second answer sizes the rest
+	case winner.replicas < 1 || ready-floor.Messages < 1:
+		tried.equation = fmt.Sprintf("woken from zero: %s backlog = 1", short(ready))
+		return 1, tried
+	default:
+		tried.equation = "woken from zero: " + winner.equation
+		return winner.replicas, tried
 	}
-	needed, equation := state.wakeReplicas(in, ready-state.Floor.Messages)
-	replicas := max(1, recommend(needed, "").withinPartitions(in).replicas)
-	tried.equation = cmp.Or(equation,
-		fmt.Sprintf("woken from zero: %s backlog, capacity of a replica unknown = %d", short(ready), replicas))
-	return replicas, tried
-}
-
-// wakeReplicas is the number of replicas that the backlog needs at zero, by their capacity and by the policy's
-// thresholds, and the equation; empty if neither gives a number.
-func (s State) wakeReplicas(in Input, work float64) (replicas int32, equation string) {
-	if work < 1 {
-		return 0, ""
-	}
-	switch {
-	case s.Capacity == nil:
-		replicas, equation = wakeReplicasToLearn(in, s.Start, work)
-	case s.Arrivals != nil:
-		arriving, each := min(s.Arrivals.Rate, work/wakeWindow.Seconds()), s.Capacity.MessagesPerSecond
-		drain := drainTime(LatencyObjective(in.Spec).Seconds(), s.Start.seconds(), s.Start.react(in))
-		needed := (arriving + work/drain) / each
-		all := recommend(replicasFor(needed), fmt.Sprintf("woken from zero: (%s/s arriving + %s backlog / %.0fs) / %s/s per "+
-			"replica = %.2f", short(arriving), short(work), drain, short(each), needed))
-		all = all.withinMessages(work + arriving*s.Start.react(in))
-		replicas, equation = all.replicas, all.equation
-	}
-	for _, strategy := range strategies(in.Spec) {
-		if strategy.Type != v1alpha1.StrategyBacklogPerReplica && strategy.Type != v1alpha1.StrategyRatePerReplica {
-			continue
-		}
-		if one := evaluateStrategy(strategy, in, s); !one.unknown && one.replicas > replicas {
-			replicas, equation = one.replicas, "woken from zero: "+one.equation
-		}
-	}
-	return replicas, equation
-}
-
-// wakeReplicasToLearn is the number of replicas to wake while the capacity is unknown, if the objective is too short to
-// learn it from one replica first.
-func wakeReplicasToLearn(in Input, start Start, work float64) (replicas int32, equation string) {
-	if LatencyObjective(in.Spec).Seconds() >= start.react(in) {
-		return 0, ""
-	}
-	replicas = max(1, int32(min(work/messagesToLearn, firstWake)))
-	return replicas, fmt.Sprintf("woken from zero: %s backlog / %d, at most %d while the capacity of a replica is "+
-		"unknown = %d", short(work), messagesToLearn, firstWake, replicas)
 }

@@ -204,35 +204,67 @@ func wakesInVain(state policy.State, times int) ([]time.Duration, policy.State) 
 	return pauses, state
 }
 
-func TestReplicasWakeByAThresholdWithoutACapacity(t *testing.T) {
+func TestReplicasWakeByTheStrategies(t *testing.T) {
+	formula := v1alpha1.Strategy{Type: v1alpha1.StrategyCapacity}
+	slow := policy.State{Capacity: learned(1), Arrivals: arrivals(0)}
+	const drained = "woken from zero: (0/s arriving + 380 backlog / 28s) / 1/s per replica = 13.82"
 	tests := map[string]struct {
+		state      policy.State
 		strategies []v1alpha1.Strategy
 		want       int32
 		why        string
 	}{
 		"by the backlog": {
+			policy.State{},
+			[]v1alpha1.Strategy{backlogStrategy(100)}, 4, "woken from zero: 380 backlog / 100 per replica = 3.80",
+		},
+		"by the backlog whatever the capacity": {
+			slow,
 			[]v1alpha1.Strategy{backlogStrategy(100)}, 4, "woken from zero: 380 backlog / 100 per replica = 3.80",
 		},
 		"by the larger of two": {
-			[]v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}, backlogStrategy(50)},
-			8,
-			"woken from zero: 380 backlog / 50 per replica = 7.60",
+			policy.State{},
+			[]v1alpha1.Strategy{formula, backlogStrategy(50)}, 8, "woken from zero: 380 backlog / 50 per replica = 7.60",
+		},
+		"by the formula beside another":    {slow, []v1alpha1.Strategy{backlogStrategy(100), formula}, 14, drained},
+		"by the formula without busy time": {slow, []v1alpha1.Strategy{utilizationStrategy(70)}, 14, drained},
+		"by the arrivals, of which none are left": {
+			slow, []v1alpha1.Strategy{rateStrategy("10")}, 1, "woken from zero: 380 backlog = 1",
 		},
 		"within maxReplicas": {
-			[]v1alpha1.Strategy{backlogStrategy(1)}, 10, "woken from zero: 380 backlog / 1 per replica = 380.00",
+			policy.State{},
+			[]v1alpha1.Strategy{backlogStrategy(1)}, 20, "woken from zero: 380 backlog / 1 per replica = 380.00",
 		},
-		"by one without a threshold": {nil, 1, "woken from zero: 380 backlog, capacity of a replica unknown = 1"},
+		"by one without a capacity": {
+			policy.State{}, nil, 1,
+			"woken from zero: 380 backlog / 100, at most 1 while the capacity of a replica is unknown = 1",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := idle(0, 0)
-			in.Spec.Strategies, in.Spec.MaxReplicas = test.strategies, 10
+			in.Spec.Strategies, in.Spec.MaxReplicas = test.strategies, 20
 			in.Reading.Ready, in.Reading.Total = backlog.Known(380), backlog.Known(380)
-			decision, _ := policy.Decide(in, policy.State{})
+			decision, _ := policy.Decide(in, test.state)
 			require.Equal(t, test.want, decision.Replicas)
 			require.Equal(t, test.why, decision.Equation)
 		})
 	}
+}
+
+// The formula woke 20 for a threshold of one, and took 19 back before they started.
+func TestAWakeIsNotTakenBackWhileItStarts(t *testing.T) {
+	p := newPlant(0, 0, 0.1)
+	p.in.Spec.Strategies, p.in.Spec.MinReplicas = []v1alpha1.Strategy{backlogStrategy(100)}, new(int32)
+	p.state = policy.State{Capacity: learned(0.1), Arrivals: arrivals(0)}
+	p.rate = func(second int) float64 {
+		if second == 15 {
+			return 380
+		}
+		return 0
+	}
+	p.run(60)
+	require.Equal(t, []int32{0, 0, 4, 4, 4, 4}, p.replicas())
 }
 
 func TestDecisionsAboutZeroAreExplained(t *testing.T) {
@@ -259,7 +291,7 @@ func TestDecisionsAboutZeroAreExplained(t *testing.T) {
 		"waking for the unknown": {
 			waiting,
 			policy.State{},
-			"woken from zero: 36000 backlog, capacity of a replica unknown = 1",
+			"woken from zero: 36000 backlog / 100, at most 1 while the capacity of a replica is unknown = 1",
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
