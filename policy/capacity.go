@@ -174,6 +174,8 @@ func (s State) starting(in Input) (seconds float64, overdue bool) {
 	switch {
 	case s.Decided.or(in.CurrentReplicas) > in.CurrentReplicas:
 		ordered = s.Decided.At
+	case s.Start.From == 0 && s.Start.Open:
+		return 0, true // by their start, loads from zero cost 3 % more and were no less late
 	case s.Start.From > s.Start.Replicas && !s.Start.restarts(in):
 		return 0, false // a scale-down starts none
 	}

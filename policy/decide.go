@@ -75,7 +75,7 @@ const learnEvery = 5 * time.Second
 // so it learns from each reading once. While consumers are missing, it is unknown how many replicas process.
 func learn(in Input, before State, missing bool) (after State, saturated bool) {
 	after = before
-	after.Start = before.Start.learn(in)
+	after.Start = before.Start.learn(in, before.unread())
 	if missing && in.Now.Sub(after.Start.Changed) > patience(in, after.Start) {
 		after.Start.Open = false // the consumers that it waits for do not come
 	}

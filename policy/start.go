@@ -43,7 +43,8 @@ const (
 	maxRestarts = 3
 )
 
-func (s Start) learn(in Input) Start {
+// learn learns from a poll, the first one if unread is true.
+func (s Start) learn(in Input, unread bool) Start {
 	after := s
 	consumers, err := in.Reading.Consumers.Value()
 	after.Replicas = in.CurrentReplicas
@@ -51,7 +52,7 @@ func (s Start) learn(in Input) Start {
 		after.Open, after.Consuming = false, 0 // its consumers were deleted with it
 		return after
 	}
-	if s.Replicas > 0 && in.CurrentReplicas != s.Replicas {
+	if !unread && in.CurrentReplicas != s.Replicas {
 		if s.Open { // replicas that the last change removes may still consume
 			after.Consuming = min(s.Consuming, max(0, s.Consuming-float64(s.From))+float64(s.Replicas))
 		}
@@ -76,9 +77,11 @@ func (s Start) learn(in Input) Start {
 		return after
 	}
 	after.Open, after.Consuming = false, consumers
-	if after.Least < dipped*min(s.Consuming, float64(in.CurrentReplicas)) {
+	switch {
+	case min(s.From, in.CurrentReplicas) == 0: // none ran before and after
+	case after.Least < dipped*min(s.Consuming, float64(in.CurrentReplicas)):
 		after.Restarts = min(maxRestarts, s.Restarts+1)
-	} else {
+	default:
 		after.Restarts = max(0, s.Restarts-1)
 	}
 	if in.CurrentReplicas > s.From && in.PollInterval <= coarsePoll {

@@ -81,6 +81,16 @@ func TestStartsAreLearned(t *testing.T) {
 			looks: []look{{6, 6}, {4, 6}, {4, 0}, {4, 4}, {6, 4}, {6, 6}},
 			count: 1, least: 10, most: 20,
 		},
+		"a wake from zero": {
+			looks: []look{{1, 1}, {0, 1}, {0, 0}, {2, 0}, {2, 0}, {2, 1}, {2, 2}}, count: 1,
+			least: 25, most: 30,
+		},
+		"the first wake": {looks: []look{{0, 0}, {2, 0}, {2, 0}, {2, 1}, {2, 2}}, count: 1, least: 25, most: 30},
+		"that neither a way to zero nor one back shows restarts": {
+			looks: []look{
+				{6, 6}, {4, 6}, {4, 0}, {4, 4}, {0, 4}, {0, 0}, {4, 0}, {4, 4},
+			}, count: 1, least: 10, most: 20, restarting: 1,
+		},
 		"no restart of replicas that did not consume yet": {
 			looks: []look{{4, 0}, {6, 0}, {6, 0}, {6, 6}}, count: 1,
 			least: 10, most: 30,
@@ -156,6 +166,20 @@ func TestARestartByAnUpdateIsNoRestartByScaling(t *testing.T) {
 			require.Equal(t, !recreated, state.Start.Open || state.Start.Restarts > 0, "which holds replicas back")
 		})
 	}
+}
+
+// With the backlog that grows until they consume, a wake adds more at the next poll, which costs more than it saves.
+func TestTheBacklogWhileReplicasWakeAddsFewer(t *testing.T) {
+	in := input(2, reading(1429, 101))
+	in.Reading.Consumers = backlog.Known(0)
+	state := policy.State{
+		Capacity: learned(54), Arrivals: arrivals(101), ReadAt: ago(10 * time.Second),
+		Start: policy.Start{Replicas: 2, Open: true, Changed: ago(10 * time.Second)},
+	}
+	woken, _ := policy.Decide(in, state)
+	state.Start.From = 1
+	added, _ := policy.Decide(in, state)
+	require.Equal(t, []int32{3, 4}, []int32{woken.Replicas, added.Replicas})
 }
 
 func TestALateAutoscalerLeavesMoreBacklogToPlanFor(t *testing.T) {

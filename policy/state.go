@@ -137,13 +137,15 @@ func (d Decided) or(current int32) int32 {
 // manualScale is the current number if another writer raised it, 0 otherwise. It is held for a stabilization window, as
 // if it had been needed. A lowered number is not held: missing replicas are added again.
 func (s State) manualScale(in Input) int32 {
-	before, unread := s.Start.Replicas, s.ReadAt.IsZero()
-	if in.Spec.Mode == v1alpha1.ModeRecommend || before == 0 && unread ||
-		in.CurrentReplicas <= max(before, s.Decided.Replicas) {
+	if in.Spec.Mode == v1alpha1.ModeRecommend || s.unread() ||
+		in.CurrentReplicas <= max(s.Start.Replicas, s.Decided.Replicas) {
 		return 0
 	}
 	return in.CurrentReplicas
 }
+
+// unread reports whether there was no poll yet, so that it is unknown how many replicas there were.
+func (s State) unread() bool { return s.Start.Replicas == 0 && s.ReadAt.IsZero() }
 
 // unseenLoad is the current number if no rate of all topics was learned for some time, 0 otherwise. It is held for a
 // stabilization window once all rates are known again.
