@@ -67,9 +67,8 @@ func (i *instances) find(ctx context.Context, pod *corev1.Pod) (*pods.Workload, 
 // workload runs a replica of an object. Its pod is ready when the replica consumes: Function Mesh's pods have no
 // readiness probe and are ready a little earlier.
 func (i *instances) workload(of client.ObjectKey, in replica.Instance) *pods.Workload {
-	return &pods.Workload{Of: of, Address: podIP, Start: func(ctx context.Context, _ int32) (pods.Container, error) {
-		return i.runner.Start(ctx, in)
-	}}
+	start := func(ctx context.Context, _ int32) (pods.Container, error) { return i.runner.Start(ctx, in) }
+	return &pods.Workload{Of: of, Address: podIP, Delay: in.StartDelay, Start: start}
 }
 
 // configure completes an instance with the broker's address from the component's ConfigMap.

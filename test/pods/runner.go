@@ -68,6 +68,8 @@ type Workload struct {
 	Of client.ObjectKey
 	// Address of the pod.
 	Address string
+	// Delay is waited before each Start, as for an image pull.
+	Delay time.Duration
 	// Start starts the container after that many restarts. A WaitingError as its error is the state of the container.
 	Start func(ctx context.Context, restarts int32) (Container, error)
 	// Refresh is called at times while the container runs, and Remove after the end of the pod; nil are no calls.

@@ -166,17 +166,17 @@ func (r *Runner) run(ctx context.Context, u *unit) {
 	if u.before != nil {
 		<-u.before
 	}
-	wait := r.config.Backoff
+	backoff, wait := r.config.Backoff, u.workload.Delay
 	for {
-		if r.once(ctx, u) {
-			wait = r.config.Backoff
-		}
 		select {
 		case <-u.halt:
 			return
 		case <-time.After(wait):
 		}
-		wait = min(2*wait, maxBackoff)
+		if r.once(ctx, u) {
+			backoff = r.config.Backoff
+		}
+		wait, backoff = backoff+u.workload.Delay, min(2*backoff, maxBackoff)
 	}
 }
 

@@ -32,9 +32,10 @@ func startPod(t *testing.T, r *Runner, fake *fakeStarts, name string, uid types.
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
 	}
-	r.start(t.Context(), key(name), pod, Workload{Of: function, Start: func(context.Context, int32) (Container, error) {
-		return fake.start(id)
-	}})
+	r.start(t.Context(), key(name), pod, Workload{
+		Of: function, Delay: fake.delay,
+		Start: func(context.Context, int32) (Container, error) { return fake.start(id) },
+	})
 }
 
 // fakeStarts starts containers that run at once unless lazy, and that end only when stopped.
@@ -42,6 +43,8 @@ type fakeStarts struct {
 	// starting is called before each start, and may reject it; nil accepts all.
 	starting func() error
 	lazy     bool
+	// delay is that of the workload.
+	delay time.Duration
 	// stopTime is the duration of a graceful end.
 	stopTime time.Duration
 
@@ -184,6 +187,28 @@ func TestARunnerWaitsLongerAfterEachStartThatFails(t *testing.T) {
 		r.close()
 		s := time.Second
 		require.Equal(t, []time.Duration{0, 1 * s, 3 * s, 7 * s, 15 * s, 31 * s, 61 * s}, starts)
+	})
+}
+
+func TestARunnerWaitsForTheDelayOfAPodBeforeEachStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, begun := &fakeStarts{delay: time.Minute}, time.Now()
+		r := testRunner()
+		defer r.close()
+		startPod(t, r, fake, "f-function-0", "a")
+		time.Sleep(time.Minute - time.Second)
+		require.Empty(t, fake.all())
+		require.Equal(t, Sample{Time: begun, Started: 1}, r.Last(function), "a pod in its delay is paid for")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Len(t, fake.all(), 1)
+		fake.all()[0].kill()
+		time.Sleep(defaultBackoff + time.Minute - time.Second)
+		require.Len(t, fake.all(), 1)
+		r.stop(key("f-function-0"), r.config.Grace)
+		time.Sleep(time.Minute)
+		require.Len(t, fake.all(), 1, "a pod that is stopped in its delay does not start")
+		require.Zero(t, r.Last(function).Started)
 	})
 }
 

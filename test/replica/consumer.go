@@ -86,10 +86,8 @@ func (c *Consumer) run(killed, stopping context.Context) {
 	defer close(c.done)
 	defer c.kill()
 	defer func() { c.server.CloseClientConnections(); c.server.Close() }() // like a process that ends
-	if command.Pause(stopping, c.in.StartDelay) != nil {
-		return
-	}
-	messages := make(chan pulsar.ConsumerMessage) // unbuffered: the receiver queue is the only queue
+	// unbuffered: the receiver queue is the only queue
+	messages := make(chan pulsar.ConsumerMessage)
 	consumer, err := c.subscribe(stopping, messages)
 	if err != nil {
 		return

@@ -55,7 +55,7 @@ type arguments struct {
 // start starts a process of the function class with the command, and sets the name and the grace period of the command.
 func (i *instances) start(
 	ctx context.Context, in Instance, class string, command func(in Instance, args arguments) proc.Config,
-) (*Process, error) {
+) (Replica, error) {
 	in = in.withDefaults()
 	if err := in.validate(); err != nil {
 		return nil, err
@@ -72,18 +72,20 @@ func (i *instances) start(
 	if args.details, err = describe(in, class, args.config); err != nil {
 		return nil, err
 	}
-	p := newProcess(in, i.completed, fmt.Sprintf("http://127.0.0.1:%d/metrics", args.metricsPort))
+	p := &Process{
+		in: in, completed: i.completed, url: fmt.Sprintf("http://127.0.0.1:%d/metrics", args.metricsPort),
+		ready: make(chan struct{}),
+	}
 	i.collector.expect(token, p.connected)
-	starting, stop := context.WithCancel(ctx)
-	p.cancel = stop
-	launch := func() (*proc.Process, error) {
-		config := command(in, args)
-		config.Name, config.Dir, config.Grace = fmt.Sprintf("function %s:%d", in.FQFN(), in.ID), i.dir, stopGrace
-		return proc.Start(ctx, config)
+	config := command(in, args)
+	config.Name, config.Dir, config.Grace = fmt.Sprintf("function %s:%d", in.FQFN(), in.ID), i.dir, stopGrace
+	if p.Process, err = proc.Start(ctx, config); err != nil {
+		i.collector.forget(token)
+		return nil, err
 	}
 	i.running.Go(func() {
-		defer i.collector.forget(token)
-		p.run(starting, launch)
+		<-p.Done()
+		i.collector.forget(token)
 	})
 	return p, nil
 }
@@ -92,12 +94,4 @@ func (i *instances) start(
 func (i *instances) Close() error {
 	i.running.Wait()
 	return errors.Join(i.collector.close(), os.RemoveAll(i.dir))
-}
-
-// replicaOf returns a nil Replica after an error, not one that holds a nil *Process.
-func replicaOf(p *Process, err error) (Replica, error) {
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
 }

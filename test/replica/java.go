@@ -68,15 +68,15 @@ func NewJava(ctx context.Context, config JavaConfig) (_ *Java, err error) {
 }
 
 // Start starts a process, which takes about 3 s of CPU time and 200 MB until it is ready; the Replica is a *Process.
-// Errors are about in or about ports; Process.Err has those of the process.
+// Errors are about in, ports or the start; Process.Err has later ones.
 func (j *Java) Start(ctx context.Context, in Instance) (Replica, error) {
 	class := FunctionClass
 	if in.AsyncRequests > 0 {
 		class = asyncClass
 	}
-	return replicaOf(j.start(ctx, in, class, func(in Instance, args arguments) proc.Config {
+	return j.start(ctx, in, class, func(in Instance, args arguments) proc.Config {
 		return proc.Config{Path: j.kit.Java(), Args: j.arguments(in, args)}
-	}))
+	})
 }
 
 // JVMFlags are those of the broker and of a small heap, for an instance with temporary files in a directory.

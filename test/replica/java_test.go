@@ -58,8 +58,7 @@ func TestJavaConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
 		values["pulsar_function_user_exceptions_total"]+values["pulsar_function_processed_successfully_total"])
 	requireSameSeries(t, labels, in)
 
-	pid, ok := second.Pid()
-	require.True(t, ok)
+	pid := second.Pid()
 	require.NoError(t, second.Kill())
 	require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
 	require.Eventually(t, func() bool { return len(observe(t, b, in).Consumers) == 1 }, patience, often)
@@ -71,7 +70,7 @@ func TestJavaConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
 // requireSameSeries compares the series of a Light replica with those of Pulsar's own instance 0.
 func requireSameSeries(t *testing.T, ofJava map[string]map[string]string, in Instance) {
 	t.Helper()
-	in.ID, in.StartDelay = 0, time.Hour
+	in.ID, in.ServiceURL = 0, "pulsar://127.0.0.1:1" // it consumes nothing
 	runner, _ := light(t)
 	_, ofLight := scrape(t, start[*Consumer](t, runner, in))
 	require.Len(t, ofLight, 6)
@@ -89,20 +88,6 @@ func TestJavaThatCannotStartSaysWhy(t *testing.T) {
 	<-r.Done()
 	require.ErrorContains(t, r.Err(), "NoSuchFlag")
 	require.ErrorContains(t, r.Err(), "function public/default/broken:0")
-}
-
-func TestJavaStopsInItsStartDelay(t *testing.T) {
-	b := sharedBroker.Need(t)
-	in := instance(t, b, "delayed")
-	in.StartDelay = time.Hour
-	runner, _ := java(t)
-	r := start[*Process](t, runner, in)
-	_, ok := r.Pid()
-	require.False(t, ok)
-	require.NoError(t, r.Stop(t.Context()))
-	<-r.Done()
-	_, ok = r.Pid()
-	require.False(t, ok)
 }
 
 func TestJavaTakesTypeNameAndQueueOfItsSubscription(t *testing.T) {

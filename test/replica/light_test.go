@@ -127,23 +127,14 @@ func TestLightWaitsForANamespaceThatDoesNotExistYet(t *testing.T) {
 	require.Equal(t, "Key_Shared", observe(t, b, in).Type)
 }
 
-func TestLightEndsWithItsContextAlsoBeforeItHasBegun(t *testing.T) {
+func TestLightEndsWithItsContextAlsoWhileItCannotConnect(t *testing.T) {
 	runner, _ := light(t)
-	in := Instance{
-		Tenant: "t", Namespace: "n", Name: "f", Topics: []string{"persistent://t/n/x"},
-		ServiceURL: "pulsar://127.0.0.1:1",
-	}
-	for name, delay := range map[string]time.Duration{"in its start delay": time.Hour, "while it cannot connect": 0} {
-		t.Run(name, func(t *testing.T) {
-			in.StartDelay = delay
-			ctx, cancel := context.WithCancel(t.Context())
-			r, err := runner.Start(ctx, in)
-			require.NoError(t, err)
-			cancel()
-			<-r.Done()
-			require.NoError(t, r.Stop(t.Context()), "Stop after the end is harmless")
-		})
-	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := runner.Start(ctx, good())
+	require.NoError(t, err)
+	cancel()
+	<-r.Done()
+	require.NoError(t, r.Stop(t.Context()), "Stop after the end is harmless")
 }
 
 func TestLightPassesMessagesOnToItsOutput(t *testing.T) {

@@ -55,7 +55,7 @@ func (p *Python) Start(ctx context.Context, in Instance) (Replica, error) {
 			"replica.Instance has RedeliverAfter %s, AsyncRequests %d, Token %t: Python replicas have none of them",
 			in.RedeliverAfter, in.AsyncRequests, in.Token != "")
 	}
-	return replicaOf(p.start(ctx, in, pythonClass, func(in Instance, args arguments) proc.Config {
+	return p.start(ctx, in, pythonClass, func(in Instance, args arguments) proc.Config {
 		return proc.Config{
 			Path: p.kit.Path, Args: p.arguments(in, args),
 			Env: []string{
@@ -66,7 +66,7 @@ func (p *Python) Start(ctx context.Context, in Instance) (Replica, error) {
 				"PACED_CONFIG=" + args.config, "PACED_METRICS_PORT=" + strconv.Itoa(args.metricsPort),
 			},
 		}
-	}))
+	})
 }
 
 // arguments is the command line of pods in the worker's Kubernetes runtime.

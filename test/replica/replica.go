@@ -58,7 +58,7 @@ type Instance struct {
 	FailEvery int
 	// RedeliverAfter is the delay before a failed message is redelivered; 0 is 1 min.
 	RedeliverAfter time.Duration
-	// StartDelay delays the start, as an image pull does.
+	// StartDelay is how long a pod waits before it starts the replica, as for an image pull. Runners start at once.
 	StartDelay time.Duration
 	// Plain omits the function metadata of the consumer. Light only.
 	Plain bool

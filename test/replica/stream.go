@@ -45,9 +45,9 @@ func (s *Stream) command(args ...string) proc.Config {
 
 // Start starts a process that consumes the first topic of the instance.
 func (s *Stream) Start(ctx context.Context, in Instance) (Replica, error) {
-	return replicaOf(s.start(ctx, in, "", func(in Instance, args arguments) proc.Config {
+	return s.start(ctx, in, "", func(in Instance, args arguments) proc.Config {
 		return s.command("consume", in.ServiceURL, in.Topics[0], in.Subscription, args.config)
-	}))
+	})
 }
 
 // Publish publishes messages with distinct keys, one an entry, and returns when Pulsar has stored them.
