@@ -23,7 +23,6 @@ import (
 
 // pod is a pod on this node.
 type pod struct {
-	node    *Node
 	object  *corev1.Pod
 	number  int
 	dir     string
@@ -42,10 +41,10 @@ func (n *Node) find(ctx context.Context, object *corev1.Pod) (*pods.Workload, er
 	if err != nil {
 		return nil, pods.WaitingError{Reason: "ErrImagePull", Err: err}
 	}
-	p := &pod{node: n, object: object, number: n.number, image: found}
+	p := &pod{object: object, number: n.number, image: found}
 	p.dir = filepath.Join(n.dir, "pod-"+string(object.UID))
 	p.volumes = pods.NewVolumes(n.client, object, filepath.Join(p.dir, "volumes"))
-	p.object.Status.HostIP, p.object.Status.PodIP = Gateway, fmt.Sprintf("10.244.0.%d", firstAddress+n.number%mostPods)
+	p.object.Status.PodIP = fmt.Sprintf("10.244.0.%d", firstAddress+n.number%mostPods)
 	if err := p.volumes.Fill(ctx); err != nil {
 		return nil, pods.WaitingError{Reason: "ContainerCreating", Err: fmt.Errorf("MountVolume.SetUp failed: %w", err)}
 	}
@@ -63,7 +62,7 @@ func (p *pod) start(ctx context.Context, restarts int32) (pods.Container, error)
 	if err != nil {
 		return nil, pods.WaitingError{Reason: "CreateContainerConfigError", Err: err}
 	}
-	becomes, err := p.container(ctx, restarts)
+	becomes, err := p.container(restarts)
 	if err != nil {
 		return nil, pods.WaitingError{Reason: "CreateContainerConfigError", Err: err}
 	}
@@ -75,7 +74,7 @@ func (p *pod) start(ctx context.Context, restarts int32) (pods.Container, error)
 }
 
 // container returns the container for the process. Each start has a new root.
-func (p *pod) container(ctx context.Context, restarts int32) (container, error) {
+func (p *pod) container(restarts int32) (container, error) {
 	c := p.object.Spec.Containers[0]
 	root := filepath.Join(p.dir, fmt.Sprintf("root-%d", restarts))
 	if err := os.RemoveAll(root); err != nil {
@@ -85,11 +84,8 @@ func (p *pod) container(ctx context.Context, restarts int32) (container, error) 
 	if err != nil {
 		return container{}, err
 	}
-	env, err := environment(ctx, p.node.client, p.object)
-	if err != nil {
-		return container{}, err
-	}
-	args, err := command(c, p.image.config, env)
+	env := environment(p.object)
+	args, err := command(c, p.image.config)
 	if err != nil {
 		return container{}, err
 	}

@@ -4,19 +4,15 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/pods"
 )
@@ -34,8 +30,15 @@ func unsupported(pod *corev1.Pod) error {
 	refuse(pod.Spec.HostNetwork, "hostNetwork")
 	c := pod.Spec.Containers[0]
 	refuse(c.Lifecycle != nil, "lifecycle hooks")
+	refuse(len(c.EnvFrom) > 0, "envFrom")
+	words := slices.Concat(c.Command, c.Args)
+	for _, e := range c.Env {
+		refuse(e.ValueFrom != nil, "valueFrom of a variable")
+		words = append(words, e.Value)
+	}
+	refuse(strings.Contains(strings.Join(words, " "), "$("), "$(NAME) of a variable")
 	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
-		refuse(probe != nil && probe.Exec != nil, "exec probes")
+		refuse(probe != nil && probe.HTTPGet == nil, "probes other than httpGet")
 	}
 	for i := range c.VolumeMounts {
 		refuse(c.VolumeMounts[i].SubPath != "" || c.VolumeMounts[i].SubPathExpr != "", "subPath")
@@ -86,72 +89,18 @@ func pick64(value *int64, otherwise int) int {
 }
 
 // environment returns the container's variables, without the image's.
-func environment(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) (map[string]string, error) {
+func environment(pod *corev1.Pod) map[string]string {
 	env := map[string]string{
 		"HOSTNAME": pod.Name, "KUBERNETES_SERVICE_HOST": serviceOfAPIServer, "KUBERNETES_SERVICE_PORT": "443",
 	}
-	c := pod.Spec.Containers[0]
-	if len(c.EnvFrom) > 0 {
-		return nil, errors.New("this node does not know envFrom")
+	for _, e := range pod.Spec.Containers[0].Env {
+		env[e.Name] = e.Value
 	}
-	for _, e := range c.Env {
-		value, found, err := envValue(ctx, client, pod, e)
-		if err != nil {
-			return nil, fmt.Errorf("variable %s: %w", e.Name, err)
-		}
-		if found {
-			env[e.Name] = expand(value, env)
-		}
-	}
-	return env, nil
-}
-
-func envValue(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, e corev1.EnvVar) (value string,
-	found bool, err error,
-) {
-	switch from := e.ValueFrom; {
-	case from == nil:
-		return e.Value, true, nil
-	case from.FieldRef != nil:
-		value, err = pods.Field(pod, from.FieldRef.FieldPath)
-		return value, true, err
-	case from.ResourceFieldRef != nil:
-		quantity, isSet := pod.Spec.Containers[0].Resources.Limits[corev1.ResourceName(
-			strings.TrimPrefix(from.ResourceFieldRef.Resource, "limits."))]
-		if !isSet {
-			return "", false, fmt.Errorf("this node does not know %s", from.ResourceFieldRef.Resource)
-		}
-		return strconv.FormatInt(quantity.Value(), 10), true, nil
-	case from.SecretKeyRef != nil:
-		secret, err := client.CoreV1().Secrets(pod.Namespace).Get(ctx, from.SecretKeyRef.Name, metav1.GetOptions{})
-		if err != nil {
-			return "", false, err
-		}
-		content, found := secret.Data[from.SecretKeyRef.Key]
-		if !found {
-			return "", false, fmt.Errorf("couldn't find key %s in Secret %s", from.SecretKeyRef.Key, secret.Name)
-		}
-		return string(content), true, nil
-	}
-	return "", false, errors.New("this node knows values, fields, limits and keys of Secrets only")
-}
-
-// expand replaces $(NAME), and keeps undefined ones, as Kubernetes does.
-func expand(text string, env map[string]string) string {
-	return regexp.MustCompile(`\$\$\([A-Za-z_][A-Za-z0-9_.-]*\)|\$\([A-Za-z_][A-Za-z0-9_.-]*\)`).ReplaceAllStringFunc(text,
-		func(found string) string {
-			if escaped, is := strings.CutPrefix(found, "$$"); is {
-				return "$" + escaped
-			}
-			if value, is := env[found[2:len(found)-1]]; is {
-				return value
-			}
-			return found
-		})
+	return env
 }
 
 // command is the command of the container.
-func command(c corev1.Container, config imageConfig, env map[string]string) ([]string, error) {
+func command(c corev1.Container, config imageConfig) ([]string, error) {
 	entrypoint, args := config.Entrypoint, config.Cmd
 	if len(c.Command) > 0 {
 		entrypoint, args = c.Command, nil
@@ -162,9 +111,6 @@ func command(c corev1.Container, config imageConfig, env map[string]string) ([]s
 	all := slices.Concat(entrypoint, args)
 	if len(all) == 0 {
 		return nil, errors.New("no command specified")
-	}
-	for i := range all {
-		all[i] = expand(all[i], env)
 	}
 	return all, nil
 }

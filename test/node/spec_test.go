@@ -10,16 +10,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestExpandReplacesWhatIsDefined(t *testing.T) {
-	env := map[string]string{"POD": "adapter-0"}
-	for name, test := range map[string]struct{ text, want string }{
-		"a defined variable":       {"--name=$(POD)", "--name=adapter-0"},
-		"an undefined variable":    {"--name=$(NODE)", "--name=$(NODE)"},
-		"an escaped variable":      {"--name=$$(POD)", "--name=$(POD)"},
-		"a shell's variable stays": {"--name=$POD", "--name=$POD"},
+func TestANodeRefusesWhatItDoesNotHave(t *testing.T) {
+	variable := func(v corev1.EnvVar) corev1.Container { return corev1.Container{Env: []corev1.EnvVar{v}} }
+	for want, c := range map[string]corev1.Container{
+		"envFrom":                   {EnvFrom: make([]corev1.EnvFromSource, 1)},
+		"valueFrom of a variable":   variable(corev1.EnvVar{ValueFrom: &corev1.EnvVarSource{}}),
+		"$(NAME) of a variable":     {Args: []string{"--name=$(POD)"}},
+		"probes other than httpGet": {LivenessProbe: &corev1.Probe{}},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, expand(test.text, env)) })
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}}
+		require.EqualError(t, unsupported(pod), "this node runs no pod with "+want)
 	}
+	usual := variable(corev1.EnvVar{Name: "A", Value: "$A"})
+	usual.Args = []string{"--name=$NAME"}
+	require.NoError(t, unsupported(&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{usual}}}))
 }
 
 func TestCommandIsThePodsOrTheImages(t *testing.T) {
@@ -36,7 +40,7 @@ func TestCommandIsThePodsOrTheImages(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := command(test.container, config, nil)
+			got, err := command(test.container, config)
 			require.NoError(t, err)
 			require.Equal(t, test.want, got)
 		})

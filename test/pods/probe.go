@@ -15,9 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health/grpc_health_v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -115,31 +112,17 @@ func (p probes) run(ctx context.Context, address string, result func(probes)) (f
 
 // check makes one request to the container at the address.
 func (p probes) check(ctx context.Context, spec *corev1.Probe, address string) error {
-	c := p.container
+	if spec.HTTPGet == nil {
+		return errors.New("this package has httpGet probes only")
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(spec.TimeoutSeconds)*time.Second)
 	defer cancel()
-	switch {
-	case spec.HTTPGet != nil:
-		port, err := portOf(c, spec.HTTPGet.Port)
-		if err != nil {
-			return err
-		}
-		scheme := strings.ToLower(string(cmp.Or(spec.HTTPGet.Scheme, corev1.URISchemeHTTP)))
-		return checkHTTP(ctx, scheme+"://"+net.JoinHostPort(address, port)+spec.HTTPGet.Path)
-	case spec.TCPSocket != nil:
-		port, err := portOf(c, spec.TCPSocket.Port)
-		if err != nil {
-			return err
-		}
-		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(address, port))
-		if err != nil {
-			return err
-		}
-		return connection.Close()
-	case spec.GRPC != nil:
-		return checkGRPC(ctx, net.JoinHostPort(address, strconv.Itoa(int(spec.GRPC.Port))), spec.GRPC.Service)
+	port, err := portOf(p.container, spec.HTTPGet.Port)
+	if err != nil {
+		return err
 	}
-	return errors.New("the probe has no handler that this package knows")
+	scheme := strings.ToLower(string(cmp.Or(spec.HTTPGet.Scheme, corev1.URISchemeHTTP)))
+	return checkHTTP(ctx, scheme+"://"+net.JoinHostPort(address, port)+spec.HTTPGet.Path)
 }
 
 func portOf(c corev1.Container, port intstr.IntOrString) (string, error) {
@@ -173,26 +156,6 @@ func checkHTTP(ctx context.Context, url string) error {
 	}
 	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusBadRequest {
 		return fmt.Errorf("HTTP probe failed with statuscode: %d", response.StatusCode)
-	}
-	return nil
-}
-
-func checkGRPC(ctx context.Context, address string, service *string) (err error) {
-	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, connection.Close()) }()
-	request := &grpc_health_v1.HealthCheckRequest{}
-	if service != nil {
-		request.Service = *service
-	}
-	answer, err := grpc_health_v1.NewHealthClient(connection).Check(ctx, request)
-	if err != nil {
-		return err
-	}
-	if answer.Status != grpc_health_v1.HealthCheckResponse_SERVING {
-		return fmt.Errorf("service unhealthy (responded with %q)", answer.Status)
 	}
 	return nil
 }

@@ -11,12 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
@@ -56,15 +54,13 @@ func (v Volumes) fillOne(ctx context.Context, volume *corev1.Volume) error {
 	case source.EmptyDir != nil:
 		return os.MkdirAll(v.Path(volume.Name), 0o777)
 	case source.Secret != nil:
-		files, err = v.secret(ctx, source.Secret.SecretName, source.Secret.Items, source.Secret.Optional)
+		files, err = v.secret(ctx, source.Secret.SecretName, source.Secret.Items)
 	case source.ConfigMap != nil:
-		files, err = v.configMap(ctx, source.ConfigMap.Name, source.ConfigMap.Items, source.ConfigMap.Optional)
+		files, err = v.configMap(ctx, source.ConfigMap.Name, source.ConfigMap.Items)
 	case source.Projected != nil:
 		files, err = v.projected(ctx, volume.Name, source.Projected.Sources)
-	case source.DownwardAPI != nil:
-		files, err = v.downward(source.DownwardAPI.Items)
 	default:
-		return errors.New("this package has emptyDir, secret, configMap, projected and downwardAPI volumes only")
+		return errors.New("this package has emptyDir, secret, configMap and projected volumes only")
 	}
 	if err != nil {
 		return err
@@ -72,26 +68,16 @@ func (v Volumes) fillOne(ctx context.Context, volume *corev1.Volume) error {
 	return publish(v.Path(volume.Name), files)
 }
 
-func (v Volumes) secret(ctx context.Context, name string, items []corev1.KeyToPath, optional *bool) (map[string][]byte,
-	error,
-) {
+func (v Volumes) secret(ctx context.Context, name string, items []corev1.KeyToPath) (map[string][]byte, error) {
 	secret, err := v.client.CoreV1().Secrets(v.pod.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && optional != nil && *optional {
-		return map[string][]byte{}, nil
-	}
 	if err != nil {
 		return nil, err
 	}
 	return pick(secret.Data, items)
 }
 
-func (v Volumes) configMap(ctx context.Context, name string, items []corev1.KeyToPath,
-	optional *bool,
-) (map[string][]byte, error) {
+func (v Volumes) configMap(ctx context.Context, name string, items []corev1.KeyToPath) (map[string][]byte, error) {
 	object, err := v.client.CoreV1().ConfigMaps(v.pod.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && optional != nil && *optional {
-		return map[string][]byte{}, nil
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -129,14 +115,12 @@ func (v Volumes) projected(ctx context.Context, volume string, sources []corev1.
 		switch {
 		case source.ServiceAccountToken != nil:
 			files, err = v.token(ctx, volume, source.ServiceAccountToken)
-		case source.Secret != nil:
-			files, err = v.secret(ctx, source.Secret.Name, source.Secret.Items, source.Secret.Optional)
 		case source.ConfigMap != nil:
-			files, err = v.configMap(ctx, source.ConfigMap.Name, source.ConfigMap.Items, source.ConfigMap.Optional)
+			files, err = v.configMap(ctx, source.ConfigMap.Name, source.ConfigMap.Items)
 		case source.DownwardAPI != nil:
 			files, err = v.downward(source.DownwardAPI.Items)
 		default:
-			err = errors.New("this package projects tokens, Secrets, ConfigMaps and the downward API only")
+			err = errors.New("this package projects tokens, ConfigMaps and the downward API only")
 		}
 		if err != nil {
 			return nil, err
@@ -174,14 +158,10 @@ func (v Volumes) token(ctx context.Context, volume string, source *corev1.Servic
 func (v Volumes) downward(items []corev1.DownwardAPIVolumeFile) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, item := range items {
-		if item.FieldRef == nil {
-			return nil, fmt.Errorf("file %s: this package knows fields of the pod only", item.Path)
+		if item.FieldRef == nil || item.FieldRef.FieldPath != "metadata.namespace" {
+			return nil, fmt.Errorf("file %s: this package knows metadata.namespace only", item.Path)
 		}
-		value, err := Field(v.pod, item.FieldRef.FieldPath)
-		if err != nil {
-			return nil, err
-		}
-		files[item.Path] = []byte(value)
+		files[item.Path] = []byte(v.pod.Namespace)
 	}
 	return files, nil
 }
@@ -230,26 +210,4 @@ func isPublished(dir string, files map[string][]byte) bool {
 		}
 	}
 	return true
-}
-
-// Field returns a field of the downward API.
-func Field(pod *corev1.Pod, path string) (string, error) {
-	for _, of := range []struct {
-		prefix string
-		values map[string]string
-	}{{"metadata.labels['", pod.Labels}, {"metadata.annotations['", pod.Annotations}} {
-		if key, found := strings.CutPrefix(path, of.prefix); found {
-			return of.values[strings.TrimSuffix(key, "']")], nil
-		}
-	}
-	values := map[string]string{
-		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "metadata.uid": string(pod.UID),
-		"spec.nodeName": pod.Spec.NodeName, "spec.serviceAccountName": pod.Spec.ServiceAccountName,
-		"status.podIP": pod.Status.PodIP, "status.hostIP": pod.Status.HostIP,
-	}
-	value, found := values[path]
-	if !found {
-		return "", fmt.Errorf("this package does not know field %s", path)
-	}
-	return value, nil
 }
