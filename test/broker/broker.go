@@ -49,18 +49,6 @@ type Config struct {
 	JVMFlags []string
 }
 
-func (c Config) validate() error {
-	for key, value := range c.Settings {
-		if key == "" || strings.ContainsAny(key, "=\n") || strings.Contains(value, "\n") {
-			return fmt.Errorf("broker.Config.Settings[%q] is %q: neither may hold a line break, nor the key a =", key, value)
-		}
-	}
-	if c.Kubernetes != nil && c.WithoutWorker {
-		return errors.New("broker.Config.Kubernetes is set: it needs a worker, but WithoutWorker is set too")
-	}
-	return nil
-}
-
 // ports are the listeners of the broker, kept over restarts.
 type ports struct{ service, admin int }
 
@@ -80,8 +68,8 @@ type Broker struct {
 // WithoutWorker, a worker that has a leader. The broker lives until Stop, Kill or the end of ctx. After an error
 // nothing runs.
 func Start(ctx context.Context, config Config) (*Broker, error) {
-	if err := config.validate(); err != nil {
-		return nil, err
+	if config.Kubernetes != nil && config.WithoutWorker {
+		return nil, errors.New("broker.Config.Kubernetes is set: it needs a worker, but WithoutWorker is set too")
 	}
 	kit, err := jdk.Find()
 	if err != nil {

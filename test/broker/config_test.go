@@ -16,8 +16,6 @@ func TestStartRefusesABadConfig(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"names the setting with a line break": {Config{Settings: map[string]string{"a": "b\nc"}}, `Settings["a"]`},
-		"rejects a key with an equals sign":   {Config{Settings: map[string]string{"a=b": "c"}}, `Settings["a=b"]`},
 		"rejects Kubernetes without a worker": {
 			Config{Kubernetes: &Kubernetes{}, WithoutWorker: true}, "Config.Kubernetes is set",
 		},

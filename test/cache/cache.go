@@ -47,10 +47,6 @@ func Dir() (string, error) {
 func Fill(ctx context.Context, key string, progress io.Writer,
 	build func(ctx context.Context, dir string) error,
 ) (dir string, err error) {
-	if key == "" || key != filepath.Base(key) || key[0] == '.' {
-		return "", fmt.Errorf("filling the cache: the key %q must be a single path element that does not begin with a dot",
-			key)
-	}
 	base, err := Dir()
 	if err != nil {
 		return "", err

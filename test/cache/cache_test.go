@@ -92,14 +92,6 @@ func TestFillSaysThatAnotherProcessBuildsAndGivesUpWithItsContext(t *testing.T) 
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestFillRefusesAKeyThatLeavesTheCache(t *testing.T) {
-	t.Setenv(Variable, t.TempDir())
-	for _, key := range []string{"", ".", "..", "../other", "a/b", ".hidden"} {
-		_, err := Fill(t.Context(), key, nil, func(context.Context, string) error { return nil })
-		require.ErrorContains(t, err, "single path element", "key %q", key)
-	}
-}
-
 func TestDirNamesTheVariableWhenItCannotBeMade(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))

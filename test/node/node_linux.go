@@ -68,10 +68,6 @@ type Node struct {
 
 // New registers the node. Run runs it.
 func New(ctx context.Context, config Config) (_ *Node, err error) {
-	if config.REST == nil || config.Name == "" || len(config.Namespaces) == 0 || len(config.Images) == 0 ||
-		config.Unpacker == "" {
-		return nil, errors.New("node.Config: REST, Name, Namespaces, Images and Unpacker must be set")
-	}
 	n := &Node{config: config}
 	if n.client, err = kubernetes.NewForConfig(config.REST); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)

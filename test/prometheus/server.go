@@ -6,7 +6,6 @@ package prometheus
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -52,18 +51,6 @@ type Config struct {
 	Progress io.Writer
 }
 
-func (c Config) validate() error {
-	switch {
-	case c.Dir == "":
-		return errors.New("prometheus.Config.Dir is empty: it must be a directory for configuration and data")
-	case len(c.Jobs) == 0:
-		return errors.New("prometheus.Config.Jobs is empty: it must say what to scrape")
-	case c.Interval < 0:
-		return fmt.Errorf("prometheus.Config.Interval is %s: it must be 0 (%s) or more", c.Interval, defaultInterval)
-	}
-	return nil
-}
-
 // Server is a running Prometheus.
 type Server struct {
 	cluster.Program
@@ -76,9 +63,6 @@ type Server struct {
 // Start starts a server and returns when it is ready. It lives until Kill or the end of ctx; build the binaries before
 // what has a time limit.
 func Start(ctx context.Context, config Config) (*Server, error) {
-	if err := config.validate(); err != nil {
-		return nil, err
-	}
 	bins, err := binaries.BuildPrometheus(ctx, config.Progress)
 	if err != nil {
 		return nil, err

@@ -120,10 +120,3 @@ func TestATargetThatRefusesTheTokenIsReported(t *testing.T) {
 		return strings.Contains(targets[0].LastError, "403"), targets[0].LastError, nil
 	})
 }
-
-func TestAConfigThatLacksSomethingIsRefused(t *testing.T) {
-	_, err := prometheus.Start(t.Context(), prometheus.Config{})
-	require.ErrorContains(t, err, "Dir is empty")
-	_, err = prometheus.Start(t.Context(), prometheus.Config{Dir: t.TempDir()})
-	require.ErrorContains(t, err, "Jobs is empty")
-}

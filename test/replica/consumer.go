@@ -23,6 +23,7 @@ const resubscribe = 250 * time.Millisecond
 // Consumer is a replica of Light.
 type Consumer struct {
 	in         Instance
+	wanted     pulsar.ConsumerOptions
 	client     pulsar.Client
 	completed  func(Completion)
 	downstream *rate.Limiter // nil without one
@@ -86,9 +87,7 @@ func (c *Consumer) run(killed, stopping context.Context) {
 	defer close(c.done)
 	defer c.kill()
 	defer func() { c.server.CloseClientConnections(); c.server.Close() }() // like a process that ends
-	// unbuffered: the receiver queue is the only queue
-	messages := make(chan pulsar.ConsumerMessage)
-	consumer, err := c.subscribe(stopping, messages)
+	consumer, err := c.subscribe(stopping)
 	if err != nil {
 		return
 	}
@@ -102,7 +101,7 @@ func (c *Consumer) run(killed, stopping context.Context) {
 		select {
 		case <-stopping.Done():
 			return
-		case message := <-messages:
+		case message := <-c.wanted.MessageChannel:
 			if !c.process(killed, asked, n, message) {
 				return
 			}
@@ -160,13 +159,9 @@ func (c *Consumer) forward(ctx context.Context, message pulsar.ConsumerMessage) 
 }
 
 // subscribe retries until it has subscribed or ctx ends.
-func (c *Consumer) subscribe(ctx context.Context, messages chan pulsar.ConsumerMessage) (pulsar.Consumer, error) {
-	wanted, err := options(c.in, messages)
-	if err != nil {
-		return nil, err
-	}
+func (c *Consumer) subscribe(ctx context.Context) (pulsar.Consumer, error) {
 	for {
-		consumer, err := c.try(ctx, wanted)
+		consumer, err := c.try(ctx)
 		if err == nil {
 			if err = c.connectOutput(); err == nil {
 				c.setErr(nil)
@@ -198,14 +193,14 @@ func (c *Consumer) connectOutput() (err error) {
 
 // try subscribes once. The client takes no context: when ctx ends first, the attempt continues for at most 10 s, and
 // its consumer is closed.
-func (c *Consumer) try(ctx context.Context, wanted pulsar.ConsumerOptions) (pulsar.Consumer, error) {
+func (c *Consumer) try(ctx context.Context) (pulsar.Consumer, error) {
 	type result struct {
 		consumer pulsar.Consumer
 		err      error
 	}
 	tried := make(chan result, 1)
 	go func() {
-		consumer, err := c.client.Subscribe(wanted)
+		consumer, err := c.client.Subscribe(c.wanted)
 		tried <- result{consumer, err}
 	}()
 	select {

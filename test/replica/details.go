@@ -78,8 +78,9 @@ func configure(in Instance, collector, token string) (string, error) {
 
 // describe encodes --function_details of an instance of the class.
 func describe(in Instance, class, config string) (string, error) {
-	if in.TopicPattern != "" {
-		return "", fmt.Errorf("replica.Instance.TopicPattern is %q: only light replicas take one", in.TopicPattern)
+	if in.TopicPattern != "" || len(in.Topics) == 0 {
+		return "", fmt.Errorf("replica.Instance has Topics %q and TopicPattern %q: it needs topics, only light replicas "+
+			"take a pattern", in.Topics, in.TopicPattern)
 	}
 	if in.Output != "" && in.AsyncRequests > 0 {
 		return "", fmt.Errorf("replica.Instance.Output is %q: an asynchronous function has none", in.Output)

@@ -57,9 +57,6 @@ func (i *instances) start(
 	ctx context.Context, in Instance, class string, command func(in Instance, args arguments) proc.Config,
 ) (Replica, error) {
 	in = in.withDefaults()
-	if err := in.validate(); err != nil {
-		return nil, err
-	}
 	ports, err := proc.FreePorts(2)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ package replica
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -46,9 +45,6 @@ var _ Runner = (*Java)(nil)
 // NewJava compiles the function, unless it is in the cache, and returns a runner. Close it after its replicas. Errors
 // wrap jdk.ErrNoJDK or quote the compiler.
 func NewJava(ctx context.Context, config JavaConfig) (_ *Java, err error) {
-	if config.Dist.Lib == "" {
-		return nil, errors.New("replica.JavaConfig.Dist is empty: it must come from distribution.Fetch")
-	}
 	j := &Java{config: config, instances: instances{completed: config.Completed}}
 	if j.kit, err = jdk.Find(); err != nil {
 		return nil, err
@@ -59,9 +55,6 @@ func NewJava(ctx context.Context, config JavaConfig) (_ *Java, err error) {
 	jars, err := filepath.Glob(filepath.Join(config.Dist.Lib, "*.jar"))
 	if err != nil {
 		return nil, fmt.Errorf("listing the jars of Pulsar %s: %w", config.Dist.Version, err)
-	}
-	if len(jars) == 0 {
-		return nil, fmt.Errorf("listing the jars of Pulsar %s: none in %s", config.Dist.Version, config.Dist.Lib)
 	}
 	j.classPath = strings.Join(jars, string(os.PathListSeparator))
 	return j, j.open(ctx)

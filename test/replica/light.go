@@ -5,7 +5,6 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -50,12 +49,9 @@ func NewLightBehind(downstream *rate.Limiter, completed func(Completion)) *Light
 // metrics. The consumer retries while it cannot subscribe, see Consumer.Err.
 func (l *Light) Start(ctx context.Context, in Instance) (Replica, error) {
 	in = in.withDefaults()
-	if err := in.validate(); err != nil {
+	wanted, err := options(in)
+	if err != nil {
 		return nil, err
-	}
-	if in.AsyncRequests > 0 {
-		return nil, fmt.Errorf("replica.Instance.AsyncRequests is %d: a light replica processes one message after another",
-			in.AsyncRequests)
 	}
 	client, err := l.client(in)
 	if err != nil {
@@ -69,7 +65,7 @@ func (l *Light) Start(ctx context.Context, in Instance) (Replica, error) {
 	ctx, kill := context.WithCancel(ctx)
 	stopping, stop := context.WithCancel(ctx)
 	c := &Consumer{
-		in: in, client: client, completed: l.completed, downstream: l.downstream, metrics: m, server: s,
+		in: in, wanted: wanted, client: client, completed: l.completed, downstream: l.downstream, metrics: m, server: s,
 		ready: make(chan struct{}), done: make(chan struct{}), kill: kill, stop: stop,
 	}
 	l.running.Go(func() { c.run(ctx, stopping) })
@@ -105,22 +101,28 @@ func (l *Light) client(in Instance) (pulsar.Client, error) {
 }
 
 // options are the consumer's, with the name, type, metadata and queue of a Java function instance.
-func options(in Instance, messages chan pulsar.ConsumerMessage) (pulsar.ConsumerOptions, error) {
-	kinds := map[string]pulsar.SubscriptionType{
-		Shared: pulsar.Shared, Failover: pulsar.Failover,
-		KeyShared: pulsar.KeyShared,
+func options(in Instance) (wanted pulsar.ConsumerOptions, err error) {
+	kind, known := map[string]pulsar.SubscriptionType{
+		Shared: pulsar.Shared, Failover: pulsar.Failover, KeyShared: pulsar.KeyShared,
+	}[in.SubscriptionType]
+	switch {
+	case !known:
+		return wanted, fmt.Errorf("replica.Instance.SubscriptionType is %q: it must be Shared, Failover or Key_Shared",
+			in.SubscriptionType)
+	case in.AsyncRequests > 0:
+		return wanted, fmt.Errorf("replica.Instance.AsyncRequests is %d: a light replica processes one message after another",
+			in.AsyncRequests)
+	case (in.TopicPattern == "") == (len(in.Topics) == 0):
+		return wanted, fmt.Errorf("replica.Instance has Topics %q and TopicPattern %q: it needs one of them", in.Topics,
+			in.TopicPattern)
 	}
-	kind, ok := kinds[in.SubscriptionType]
-	if !ok {
-		return pulsar.ConsumerOptions{}, errors.New("unknown subscription type " + in.SubscriptionType)
-	}
-	wanted := pulsar.ConsumerOptions{
+	wanted = pulsar.ConsumerOptions{
 		SubscriptionName:            in.Subscription,
 		Type:                        kind,
 		SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
 		ReceiverQueueSize:           in.ReceiverQueueSize,
 		NackRedeliveryDelay:         in.RedeliverAfter,
-		MessageChannel:              messages,
+		MessageChannel:              make(chan pulsar.ConsumerMessage), // no second queue
 	}
 	if !in.Plain {
 		wanted.Properties = map[string]string{

@@ -64,10 +64,6 @@ func TestPythonRefusesWhatItCannotDo(t *testing.T) {
 			require.ErrorContains(t, err, "Python replicas have none of them")
 		})
 	}
-	in := good()
-	in.AsyncRequests = 2
-	_, err := NewLight(nil).Start(t.Context(), in)
-	require.ErrorContains(t, err, "processes one message after another")
 }
 
 func TestMissingPythonSaysWhatToInstall(t *testing.T) {

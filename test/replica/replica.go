@@ -5,9 +5,6 @@ package replica
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"time"
 )
 
@@ -83,38 +80,6 @@ func (in Instance) withDefaults() Instance {
 		in.RedeliverAfter = defaultRedeliver
 	}
 	return in
-}
-
-func (in Instance) validate() error {
-	switch {
-	case in.Tenant == "" || in.Namespace == "" || in.Name == "":
-		return fmt.Errorf("replica.Instance is of the function %q: Tenant, Namespace and Name must not be empty", in.FQFN())
-	case in.ID < 0:
-		return fmt.Errorf("replica.Instance.ID is %d: it must be 0 or more", in.ID)
-	case !slices.Contains([]string{Shared, Failover, KeyShared}, in.SubscriptionType):
-		return fmt.Errorf("replica.Instance.SubscriptionType is %q: it must be Shared, Failover or Key_Shared",
-			in.SubscriptionType)
-	case in.ServiceURL == "":
-		return errors.New("replica.Instance.ServiceURL is empty: it must be the broker's, e.g. pulsar://127.0.0.1:6650")
-	case in.ServiceTime < 0 || in.StartDelay < 0 || in.RedeliverAfter < 0:
-		return fmt.Errorf("replica.Instance has ServiceTime %s, StartDelay %s, RedeliverAfter %s: none may be negative",
-			in.ServiceTime, in.StartDelay, in.RedeliverAfter)
-	case in.FailEvery < 0 || in.ReceiverQueueSize < 0 || in.AsyncRequests < 0:
-		return fmt.Errorf("replica.Instance has FailEvery %d, ReceiverQueueSize %d, AsyncRequests %d: none may be negative",
-			in.FailEvery, in.ReceiverQueueSize, in.AsyncRequests)
-	}
-	return in.validateInputs()
-}
-
-func (in Instance) validateInputs() error {
-	switch {
-	case in.TopicPattern != "" && len(in.Topics) > 0:
-		return fmt.Errorf("replica.Instance has Topics %q and TopicPattern %q: only one of them may be set", in.Topics,
-			in.TopicPattern)
-	case in.TopicPattern == "" && (len(in.Topics) == 0 || slices.Contains(in.Topics, "")):
-		return fmt.Errorf("replica.Instance.Topics is %q: it must name at least one topic, and none may be empty", in.Topics)
-	}
-	return nil
 }
 
 // Completion is one message that was processed without a failure. A redelivered message completes again.

@@ -18,36 +18,39 @@ func good() Instance {
 	}
 }
 
-func TestStartRefusesABadInstance(t *testing.T) {
+func TestWhatWouldBeIgnoredIsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil func(*Instance)
-		want  string
+		spoil       func(*Instance)
+		light, java string // empty where it is not refused
 	}{
-		"no name":          {func(in *Instance) { in.Name = "" }, `function "t/n/"`},
-		"an id below zero": {func(in *Instance) { in.ID = -1 }, "ID is -1"},
-		"no topics":        {func(in *Instance) { in.Topics = nil }, "Topics is []"},
+		"no topics": {func(in *Instance) { in.Topics = nil }, "it needs one of them", "it needs topics"},
 		"topics and a pattern": {
-			func(in *Instance) { in.TopicPattern = "persistent://t/n/in.*" },
-			"only one of them may be set",
+			func(in *Instance) { in.TopicPattern = "persistent://t/n/in.*" }, "it needs one of them", "it needs topics",
 		},
-		"an empty topic": {func(in *Instance) { in.Topics = []string{""} }, "none may be empty"},
 		"a type that functions lack": {
-			func(in *Instance) { in.SubscriptionType = "Exclusive" },
-			`"Exclusive": it must be Shared, Failover or Key_Shared`,
+			spoil: func(in *Instance) { in.SubscriptionType = "Exclusive" },
+			light: `"Exclusive": it must be Shared, Failover or Key_Shared`,
 		},
-		"no broker":                   {func(in *Instance) { in.ServiceURL = "" }, "ServiceURL is empty"},
-		"a service time below zero":   {func(in *Instance) { in.ServiceTime = -1 }, "ServiceTime -1ns"},
-		"a failure rate below zero":   {func(in *Instance) { in.FailEvery = -1 }, "FailEvery -1"},
-		"a receiver queue below zero": {func(in *Instance) { in.ReceiverQueueSize = -1 }, "ReceiverQueueSize -1"},
-		"futures below zero":          {func(in *Instance) { in.AsyncRequests = -1 }, "AsyncRequests -1"},
+		"an asynchronous function": {
+			spoil: func(in *Instance) { in.AsyncRequests = 2 }, light: "processes one message after another",
+		},
+		"an asynchronous function with an output": {
+			func(in *Instance) { in.AsyncRequests, in.Output = 2, "out" }, "processes one message after another", "has none",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := good()
 			test.spoil(&in)
-			_, err := NewLight(nil).Start(t.Context(), in)
-			require.ErrorContains(t, err, test.want)
-			_, err = (&Java{}).Start(t.Context(), in)
-			require.ErrorContains(t, err, test.want)
+			in = in.withDefaults()
+			_, ofLight := options(in)
+			_, ofJava := describe(in, FunctionClass, "")
+			for want, err := range map[string]error{test.light: ofLight, test.java: ofJava} {
+				if want == "" {
+					require.NoError(t, err)
+					continue
+				}
+				require.ErrorContains(t, err, want)
+			}
 		})
 	}
 }
