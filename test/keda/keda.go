@@ -31,8 +31,6 @@ const (
 
 // Config configures KEDA. The zero value has KEDA's own defaults.
 type Config struct {
-	// Binaries are the programs; empty is what binaries.BuildKEDA returns.
-	Binaries binaries.KEDA
 	// OperatorFlags come last and override earlier ones, e.g. "--kube-api-qps=50".
 	OperatorFlags []string
 	// OperatorEnv entries ("KEY=value") are the operator's, e.g. "KEDA_HTTP_DEFAULT_TIMEOUT=1000".
@@ -44,20 +42,12 @@ type Config struct {
 // KEDA is a running KEDA.
 type KEDA struct {
 	// Operator polls triggers and activates targets; MetricsServer serves the metrics to HorizontalPodAutoscalers.
-	Operator, MetricsServer *Program
+	Operator, MetricsServer *cluster.Program
 	// Version of KEDA, e.g. "v2.21.0".
 	Version string
 
 	stopOnce sync.Once
 	stop     context.CancelFunc
-}
-
-// Program is one of KEDA's processes.
-type Program struct {
-	cluster.Program
-
-	// MetricsURL serves its metrics in Prometheus' format.
-	MetricsURL string
 }
 
 // ports of one KEDA on 127.0.0.1.
@@ -67,16 +57,15 @@ type ports struct{ metrics, health, service, serverSecure, serverMetrics int }
 // s on 2 cores once the binaries are built. Build them before a step with a timeout. KEDA lives until Stop, or the end
 // of ctx or of its cluster; after an error nothing of it runs. Add its definitions to cluster.Config.CRDs as well: the
 // HPA controller takes 30 s to see later kinds.
-func Start(ctx context.Context, c *cluster.Cluster, config Config) (_ *KEDA, err error) {
-	if config.Binaries.Operator == "" {
-		if config.Binaries, err = binaries.BuildKEDA(ctx, config.Progress); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.ApplyFiles(ctx, config.Binaries.CRDs...); err != nil {
+func Start(ctx context.Context, c *cluster.Cluster, config Config) (*KEDA, error) {
+	built, err := binaries.BuildKEDA(ctx, config.Progress)
+	if err != nil {
 		return nil, err
 	}
-	k, err := prepare(ctx, c, config)
+	if err := c.ApplyFiles(ctx, built.CRDs...); err != nil {
+		return nil, err
+	}
+	k, err := prepare(ctx, c, built, config)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +80,7 @@ func Start(ctx context.Context, c *cluster.Cluster, config Config) (_ *KEDA, err
 }
 
 // prepare does everything that needs no process.
-func prepare(ctx context.Context, c *cluster.Cluster, config Config) (*KEDA, error) {
+func prepare(ctx context.Context, c *cluster.Cluster, built binaries.KEDA, config Config) (*KEDA, error) {
 	free, err := proc.FreePorts(5)
 	if err != nil {
 		return nil, err
@@ -102,27 +91,21 @@ func prepare(ctx context.Context, c *cluster.Cluster, config Config) (*KEDA, err
 		return nil, err
 	}
 	lifetime, stop := context.WithCancel(ctx)
-	k := &KEDA{Version: config.Binaries.Version, stop: stop}
+	k := &KEDA{Version: built.Version, stop: stop}
 	own := []string{ // as in the pods of the manifests
 		"WATCH_NAMESPACE=", "POD_NAMESPACE=" + namespace, "KEDA_CLUSTER_OBJECT_NAMESPACE=" + namespace, "KUBECONFIG=" +
 			c.Kubeconfig(),
 	}
-	k.Operator = &Program{
-		MetricsURL: "http://" + local(port.metrics) + "/metrics",
-		Program: cluster.Program{Ready: operatorReady(port), Program: proc.NewProgram(lifetime, proc.Config{
-			Name: "keda-operator", Path: config.Binaries.Operator, Env: append(own, config.OperatorEnv...),
-			Args:    append(operatorFlags(port, serving.dir), config.OperatorFlags...),
-			LogPath: filepath.Join(c.Dir(), "logs", "keda-operator.log"),
-		})},
-	}
-	k.MetricsServer = &Program{
-		MetricsURL: "http://" + local(port.serverMetrics) + "/metrics",
-		Program: cluster.Program{Ready: metricsServerReady(c), Program: proc.NewProgram(lifetime, proc.Config{
-			Name: service, Path: config.Binaries.MetricsServer, Env: own,
-			Args:    metricsServerFlags(c, port, serving),
-			LogPath: filepath.Join(c.Dir(), "logs", service+".log"),
-		})},
-	}
+	k.Operator = &cluster.Program{Ready: operatorReady(port), Program: proc.NewProgram(lifetime, proc.Config{
+		Name: "keda-operator", Path: built.Operator, Env: append(own, config.OperatorEnv...),
+		Args:    append(operatorFlags(port, serving.dir), config.OperatorFlags...),
+		LogPath: filepath.Join(c.Dir(), "logs", "keda-operator.log"),
+	})}
+	k.MetricsServer = &cluster.Program{Ready: metricsServerReady(c), Program: proc.NewProgram(lifetime, proc.Config{
+		Name: service, Path: built.MetricsServer, Env: own,
+		Args:    metricsServerFlags(c, port, serving),
+		LogPath: filepath.Join(c.Dir(), "logs", service+".log"),
+	})}
 	return k, nil
 }
 

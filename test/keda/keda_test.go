@@ -67,7 +67,7 @@ func startKEDA(t *testing.T, c *cluster.Cluster) *keda.KEDA {
 	t.Helper()
 	start := time.Now()
 	k, err := keda.Start(t.Context(), c, keda.Config{
-		Binaries: programs(t), OperatorFlags: []string{"--kube-api-qps=100", "--kube-api-burst=200"},
+		OperatorFlags: []string{"--kube-api-qps=100", "--kube-api-burst=200"},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -140,7 +140,7 @@ func requireReplicas(t *testing.T, clientset kubernetes.Interface, name string, 
 func TestKEDAScalesADeploymentByItsOwnPulsarScalerAndBack(t *testing.T) {
 	c, clientset := startCluster(t)
 	requireTranslatable(t, c)
-	_, err := keda.Start(t.Context(), c, keda.Config{Binaries: programs(t), OperatorFlags: []string{"--no-such-flag"}})
+	_, err := keda.Start(t.Context(), c, keda.Config{OperatorFlags: []string{"--no-such-flag"}})
 	require.ErrorContains(t, err, "keda-operator")
 	require.ErrorContains(t, err, "unknown flag: --no-such-flag", "in its own words")
 	k := startKEDA(t, c)

@@ -119,30 +119,25 @@ func (c component) container() (corev1.Container, error) {
 	}, nil
 }
 
-// hpa is Function Mesh's HPA; spec.maxReplicas must be set. It lacks the builtinAutoscaler rules.
+// hpa is Function Mesh's HPA; spec.maxReplicas must be set. It has the default metric only.
 func (c component) hpa(owner metav1.OwnerReference) *autoscalingv2.HorizontalPodAutoscaler {
-	minimum := *c.spec.MinReplicas
-	hpa := &autoscalingv2.HorizontalPodAutoscaler{
+	minimum, percent := *c.spec.MinReplicas, int32(defaultCPUPercent)
+	return &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: c.meta(c.child(), owner),
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
 				APIVersion: GroupVersion().String(), Kind: c.kind, Name: c.name,
 			},
 			MinReplicas: &minimum, MaxReplicas: *c.spec.MaxReplicas,
-			Metrics: c.spec.Pod.AutoScalingMetrics, Behavior: c.spec.Pod.AutoScalingBehavior,
+			Metrics: []autoscalingv2.MetricSpec{{
+				Type: autoscalingv2.ResourceMetricSourceType,
+				Resource: &autoscalingv2.ResourceMetricSource{
+					Name:   corev1.ResourceCPU,
+					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent},
+				},
+			}},
 		},
 	}
-	if len(hpa.Spec.Metrics) == 0 {
-		percent := int32(defaultCPUPercent)
-		hpa.Spec.Metrics = []autoscalingv2.MetricSpec{{
-			Type: autoscalingv2.ResourceMetricSourceType,
-			Resource: &autoscalingv2.ResourceMetricSource{
-				Name:   corev1.ResourceCPU,
-				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent},
-			},
-		}}
-	}
-	return hpa
 }
 
 // rewrite copies want into live, as Function Mesh does at a change: the whole template, but no immutable fields.

@@ -104,11 +104,6 @@ func (o *Operator) desired(function client.ObjectKey, replicas *int32) {
 // history: give them different names.
 func consumes(kind string) bool { return kind == KindFunction || kind == KindSink }
 
-// ReplicaSeconds is the total time of the Function's replicas, each from the creation of its pod until its end.
-func (o *Operator) ReplicaSeconds(namespace, name string) time.Duration {
-	return o.pods.ReplicaTime(client.ObjectKey{Namespace: namespace, Name: name}, time.Now())
-}
-
 // Running counts the replicas of the Function that consume.
 func (o *Operator) Running(namespace, name string) int {
 	return o.pods.Last(client.ObjectKey{Namespace: namespace, Name: name}).Ready

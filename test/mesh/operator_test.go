@@ -77,7 +77,6 @@ func followsScale(t *testing.T, b *bed) {
 	require.Same(t, first, b.runner.of("scaled")[0])
 	b.scale(t, "scaled", 0)
 	b.running(t, "scaled", 0)
-	require.Positive(t, b.operator.ReplicaSeconds("default", "scaled"))
 	require.Equal(t, []int{1, 3, 1, 0}, b.desired("scaled"))
 }
 

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,7 +48,6 @@ type spec struct {
 	TimeoutMillis       int32  `json:"timeout"`
 	Pulsar              pulsar `json:"pulsar"`
 
-	Pod        podPolicy                   `json:"pod"`
 	Resources  corev1.ResourceRequirements `json:"resources"`
 	FuncConfig map[string]any              `json:"funcConfig"`
 	SinkConfig map[string]any              `json:"sinkConfig"`
@@ -72,11 +70,6 @@ type sourceSpec struct {
 
 type pulsar struct {
 	PulsarConfig string `json:"pulsarConfig"`
-}
-
-type podPolicy struct {
-	AutoScalingMetrics  []autoscalingv2.MetricSpec                     `json:"autoScalingMetrics"`
-	AutoScalingBehavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"autoScalingBehavior"`
 }
 
 // knobs configure a replica of the tests, in spec.funcConfig, or spec.sinkConfig of a Sink. Unknown keys are errors.

@@ -41,19 +41,6 @@ func (h *history) last() Sample {
 	return h.samples[len(h.samples)-1]
 }
 
-// replicaTime is the integral of Started up to now.
-func (h *history) replicaTime(now time.Time) time.Duration {
-	var sum time.Duration
-	for i, sample := range h.samples {
-		until := now
-		if i+1 < len(h.samples) {
-			until = h.samples[i+1].Time
-		}
-		sum += time.Duration(sample.Started) * until.Sub(sample.Time)
-	}
-	return sum
-}
-
 // note adds a change of a unit's object. Callers hold mu.
 func (r *Runner) note(u *unit, change func(*Sample)) {
 	r.history(u.workload.Of).note(time.Now(), change)
@@ -74,13 +61,6 @@ func (r *Runner) Desire(object client.ObjectKey, replicas int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.history(object).note(time.Now(), func(s *Sample) { s.Desired = replicas })
-}
-
-// ReplicaTime is the total time of the object's containers up to now, each from the start of its pod until its end.
-func (r *Runner) ReplicaTime(object client.ObjectKey, now time.Time) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.history(object).replicaTime(now)
 }
 
 // Last is the present state of the object.

@@ -114,7 +114,7 @@ func (c *fakeContainer) kill() {
 	close(c.done)
 }
 
-func TestARunnerRunsOneContainerPerPodAndAccountsForItsTime(t *testing.T) {
+func TestARunnerRunsOneContainerPerPodAndCountsItUntilItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeStarts{stopTime: 2 * time.Second}
 		r := testRunner()
@@ -136,11 +136,11 @@ func TestARunnerRunsOneContainerPerPodAndAccountsForItsTime(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		require.Equal(t, []int{0}, fake.alive())
 		require.False(t, fake.all()[1].killed)
-		require.Equal(t, (15+12)*time.Second, r.ReplicaTime(function, time.Now()))
+		require.Equal(t, Sample{Time: begin.Add(12 * time.Second), Desired: 2, Started: 1, Ready: 1}, r.Last(function))
 
 		r.close()
 		require.Empty(t, fake.alive())
-		require.Equal(t, (17+12)*time.Second, r.ReplicaTime(function, time.Now()))
+		require.Equal(t, Sample{Time: begin.Add(17 * time.Second), Desired: 2}, r.Last(function))
 		startPod(t, r, fake, "f-function-2", "c")
 		synctest.Wait()
 		require.Empty(t, fake.alive(), "a closed runner starts nothing")
@@ -170,7 +170,7 @@ func TestARunnerRestartsAReplicaThatEndsByItself(t *testing.T) {
 		require.Equal(t, state{
 			begun: begun, since: time.Now(), ran: true, running: true, started: true, ready: true, restarts: 1,
 		}, found)
-		require.Equal(t, defaultBackoff, r.ReplicaTime(function, time.Now()), "a pod that waits for a restart exists")
+		require.Equal(t, Sample{Time: begun, Started: 1}, r.Timeline(function)[2], "a pod that waits for a restart exists")
 	})
 }
 
@@ -263,7 +263,6 @@ func TestARunnerDoesNotCallAReplicaReadyThatNeverConsumed(t *testing.T) {
 func TestTheHistoryKeepsChangesOnly(t *testing.T) {
 	at := time.Unix(1000, 0)
 	var h history
-	require.Zero(t, h.replicaTime(at), "nothing ran before the first sample")
 	h.note(at, func(s *Sample) { s.Desired = 3 })
 	h.note(at.Add(time.Second), func(s *Sample) { s.Desired = 3 })
 	h.note(at.Add(2*time.Second), func(s *Sample) { s.Started = 3 })
@@ -273,5 +272,4 @@ func TestTheHistoryKeepsChangesOnly(t *testing.T) {
 		{Time: at.Add(2 * time.Second), Desired: 3, Started: 3},
 		{Time: at.Add(4 * time.Second), Desired: 3, Started: 1},
 	}, h.samples)
-	require.Equal(t, (2*3+6)*time.Second, h.replicaTime(at.Add(10*time.Second)))
 }

@@ -4,6 +4,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 
@@ -13,22 +14,16 @@ import (
 )
 
 // prepareKEDA builds what is missing and returns KEDA's definitions.
-func (s *Stage) prepareKEDA(ctx context.Context, config *Config) (crds []string, err error) {
-	own := *config.KEDA
-	if own.Progress == nil {
-		own.Progress = config.Progress
+func (s *Stage) prepareKEDA(ctx context.Context, config Config) (crds []string, err error) {
+	built, err := binaries.BuildKEDA(ctx, cmp.Or(config.KEDA.Progress, config.Progress))
+	if err != nil {
+		return nil, err
 	}
-	if own.Binaries.Operator == "" {
-		if own.Binaries, err = binaries.BuildKEDA(ctx, own.Progress); err != nil {
-			return nil, err
-		}
-	}
-	config.KEDA = &own
 	if s.scalerPort, err = proc.FreePort(); err != nil {
 		return nil, err
 	}
 	s.scalerBuilt = filepath.Join(s.dir, "scaler")
-	return own.Binaries.CRDs, Build(ctx, "./cmd/scaler", s.scalerBuilt)
+	return built.CRDs, Build(ctx, "./cmd/scaler", s.scalerBuilt)
 }
 
 // startKEDA starts a scaler without TLS, with an address that the adapter knows, and KEDA, which trusts the

@@ -173,7 +173,7 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 		return err
 	}
 	if config.KEDA != nil {
-		if others, err = s.prepareKEDA(ctx, &config); err != nil { // the real definitions instead of our copies
+		if others, err = s.prepareKEDA(ctx, config); err != nil { // the real definitions instead of our copies
 			return err
 		}
 	}
