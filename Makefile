@@ -122,7 +122,7 @@ test-all: test test-rest ## make test, then everything else on real parts: KEDA,
 test-rest: prepare ## What make test-all adds to make test
 	cd tools/release && $(GO) test -vet=off ./...
 	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) \
-	  -skip '^TestCore' $$($(GO) list ./test/... ./bench/... | grep -v '/test/api$$')
+	  -skip '^TestCore' $$($(GO) list ./test/... ./bench/... ./cmd/scaler | grep -v '/test/api$$')
 	PULSAR=$(PULSAR) $(GO) test -vet=off -timeout $(TIMEOUT) -run '^$$' -bench '^BenchmarkMetric$$' -benchtime 64x ./test/e2e
 	$(MAKE) --no-print-directory -j2 e2e-signals VERSIONS='4.2.4 5.0.0-M1'
 

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 )
 
@@ -61,9 +62,15 @@ func TestThePermissionsOfTheManifestsSuffice(t *testing.T) {
 		stop()
 		require.NoError(t, <-done)
 	})
-	// Startup waits a minute for a kind that may not be read.
-	require.Eventually(t, func() bool { return s.ready() == nil }, patience, 100*time.Millisecond,
-		"a right is missing: %v", s.ready())
+	// It is ready a minute after its start without them, too.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.NoError(c, s.ready())
+		for _, kind := range []string{"HorizontalPodAutoscaler", "Lease", "StatefulSet"} {
+			require.True(c, s.reading.Targets.Reader.Installed(kind), kind)
+		}
+		_, err := s.reading.Pods.Addresses(backlog.Object{Kind: "Function", Namespace: "default", Name: "resize"})
+		require.NoError(c, err)
+	}, cluster.WaitLimit, 100*time.Millisecond, "a right is missing")
 
 	connection, err := grpc.NewClient(s.grpc.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
@@ -78,17 +85,17 @@ func TestThePermissionsOfTheManifestsSuffice(t *testing.T) {
 	require.ErrorContains(t, ask(), "kind AutoscalingPolicy of pulsar-autoscaler.io/v1alpha1 is not installed")
 	require.ErrorContains(t, s.reading.DecisionMaker.Alive(time.Now()), "does not exist")
 
-	lease := filepath.Join(t.TempDir(), "lease.yaml")
+	lease, renewed := filepath.Join(t.TempDir(), "lease.yaml"), time.Now().UTC()
 	require.NoError(t,
 		os.WriteFile(lease,
 			[]byte("{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: pulsar-autoscaler, "+
-				"name: pulsar-autoscaler-adapter}, spec: {holderIdentity: a, renewTime: \""+time.Now().UTC().Format(
+				"name: pulsar-autoscaler-adapter}, spec: {holderIdentity: a, renewTime: \""+renewed.Format(
 				"2006-01-02T15:04:05.000000Z07:00")+"\"}}"), 0o600))
 	require.NoError(t,
 		control.ApplyFiles(t.Context(), lease,
 			filepath.Join(manifests, "crd", "pulsar-autoscaler.io_autoscalingpolicies.yaml")))
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		require.NoError(c, s.reading.DecisionMaker.Alive(time.Now()))
+		require.NoError(c, s.reading.DecisionMaker.Alive(renewed))
 		require.ErrorContains(c, ask(), `AutoscalingPolicy "resize" in namespace "default" not found`)
-	}, 2*time.Minute, 200*time.Millisecond, "kinds are looked for every 30s")
+	}, cluster.WaitLimit, 200*time.Millisecond, "kinds are looked for every 30s")
 }
