@@ -82,7 +82,7 @@ unit: ## Tests that need nothing but Go: seconds, and minutes where they are not
 # What make test-all adds to make test, and what it lacks where there is no C compiler.
 REST    := all tests on real parts and all faults, three versions of Pulsar, KEDA, Prometheus, Helm, a browser, images
 HAS_C   := $(shell command -v $${CC:-cc})
-RACE    := $(if $(HAS_C),with the race detector,WITHOUT the race detector: no C compiler)
+RACE    := $(if $(HAS_C),the product with the race detector,WITHOUT the race detector: no C compiler)
 STARTED := $(shell date +%s)
 # Tests that count memory, simulate hours, or go through every order of some writes: with the race detector they take ten
 # times as long, and others look for races in the same code.
