@@ -144,10 +144,10 @@ e2e-install: ## Helm installs, upgrades and removes the chart on a real control 
 	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/install -all
 
 .PHONY: e2e-signals
-e2e-signals: $(VERSIONS:%=e2e-signals-%) ## What is read of a subscription compared with the truth, on each version of Pulsar (-j: at once)
+e2e-signals: $(VERSIONS:%=e2e-signals-%) ## What is read of a subscription compared with the truth, and recorded answers with real ones, on each Pulsar (-j: at once)
 
 e2e-signals-%:
-	@$(MAKE) --no-print-directory e2e RUN=Signals PULSAR=$*
+	@$(MAKE) --no-print-directory e2e RUN='Signals|Fixtures' PULSAR=$*
 
 .PHONY: faults
 faults: ## Pulsar's admin service answers wrongly, late, hugely or not at all; make test has the modes that show most
