@@ -233,7 +233,7 @@ func (env *testEnv) counting() interceptor.Funcs {
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			add("delete " + obj.GetName())
-			return env.crashing(func() error { return c.Delete(ctx, obj, opts...) })
+			return env.crashing(func() error { return fixture.Delete(ctx, c, obj, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch,
 			opts ...client.SubResourcePatchOption,

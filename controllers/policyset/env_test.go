@@ -97,7 +97,7 @@ func (env *testEnv) counting() interceptor.Funcs {
 		},
 		Delete: func(ctx context.Context, under client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			add("delete " + obj.GetName())
-			return under.Delete(ctx, obj, opts...)
+			return fixture.Delete(ctx, under, obj, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, under client.Client, sub string, obj client.Object, p client.Patch,
 			opts ...client.SubResourcePatchOption,

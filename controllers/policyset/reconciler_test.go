@@ -193,6 +193,17 @@ func TestPrecedence(t *testing.T) {
 	}, status.NotReady[1])
 }
 
+// TestNoRecreatedPolicyIsDeleted: the cache may still have ours, which a user has replaced.
+func TestNoRecreatedPolicyIsDeleted(t *testing.T) {
+	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"))
+	env.reconcile("media")
+	ours := env.policy(policyOf("media", "resize"))
+	ours.UID = "before"
+	_, err := env.reconciler.delete(t.Context(), ours)
+	require.True(t, apierrors.IsConflict(err), err)
+	require.NotNil(t, env.policy(ours.Name))
+}
+
 func TestProblemsOfASetAreConditions(t *testing.T) {
 	taken := fixture.Policy()
 	taken.Name, taken.UID, taken.Spec.ScaleTargetRef.Name = policyOf("media", "resize"), "uid-taken", "another"
