@@ -14,6 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -74,7 +75,7 @@ func TestCoreALeaderThatIsKilledIsReplacedAndNothingElseChanges(t *testing.T) {
 func TestALeaderThatIsStoppedHandsOverAndNothingElseChanges(t *testing.T) {
 	s := onScene(t)
 	s.takeOver(t, func(leader *stage.Adapter) {
-		require.NoError(t, leader.Stop(), "SIGTERM was not enough")
+		s.stopLeader(t, leader)
 		require.Contains(t, leader.LogTail(), "msg=stopped")
 	})
 	since := time.Now()
@@ -158,7 +159,7 @@ func TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader(t *testing.T) {
 	s.follow(t)
 	since := time.Now() // until the HPA was deleted, it scaled
 
-	require.NoError(t, leader.Stop()) // it releases the Lease
+	s.stopLeader(t, leader)
 	s.function.Await(t, "the other adapter to lead", func(ctx context.Context) (bool, string, error) {
 		passes, err := s.passes(ctx, other)
 		return err == nil && passes > 0, fmt.Sprint(passes, " passes"), err
@@ -184,9 +185,24 @@ func TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader(t *testing.T) {
 // annotateLease pauses all policies with a text as JSON, or resumes them with null.
 func (s *scene) annotateLease(t *testing.T, text string) {
 	t.Helper()
-	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "pulsar-autoscaler", Name: "pulsar-autoscaler-adapter"},
-	}
-	require.NoError(t, s.Client.Patch(t.Context(), lease, client.RawPatch(types.MergePatchType,
+	require.NoError(t, s.Client.Patch(t.Context(), s.lease(t), client.RawPatch(types.MergePatchType,
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, controllers.AnnotationAllPaused, text))))
+}
+
+// stopLeader ends the leader in order: it releases the Lease, which would last for some time.
+func (s *scene) stopLeader(t *testing.T, leader *stage.Adapter) {
+	t.Helper()
+	holder := ptr.Deref(s.lease(t).Spec.HolderIdentity, "")
+	require.NotEmpty(t, holder)
+	require.NoError(t, leader.Stop(), "SIGTERM was not enough")
+	require.NotEqual(t, holder, ptr.Deref(s.lease(t).Spec.HolderIdentity, ""))
+}
+
+// lease is the Lease of the leader election.
+func (s *scene) lease(t *testing.T) *coordinationv1.Lease {
+	t.Helper()
+	lease := &coordinationv1.Lease{}
+	key := types.NamespacedName{Namespace: "pulsar-autoscaler", Name: "pulsar-autoscaler-adapter"}
+	require.NoError(t, s.Client.Get(t.Context(), key, lease))
+	return lease
 }
