@@ -5,8 +5,10 @@ package main
 
 import (
 	"net"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/poller"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/metrics"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/series"
@@ -64,7 +68,18 @@ type electing struct {
 
 func (m electing) Elected() <-chan struct{} { return m.elected }
 
+// accepting is an API server that accepts everything.
+type accepting struct{}
+
+func (accepting) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
 func TestTheReplicaThatDecidesIsTheLeader(t *testing.T) {
+	synctest.Test(t, theReplicaThatDecidesIsTheLeader)
+}
+
+func theReplicaThatDecidesIsTheLeader(t *testing.T) {
 	manager := electing{elected: make(chan struct{})}
 	lease := types.NamespacedName{Namespace: "system", Name: "decider"}
 	a := &adapter{manager: manager, fence: kube.NewFence(lease, time.Minute)}
@@ -80,6 +95,18 @@ pulsar_autoscaler_leader `+want+"\n"), "pulsar_autoscaler_leader"))
 	leads("0")
 	close(manager.elected)
 	leads("1")
+
+	renewal, err := http.NewRequestWithContext(t.Context(), http.MethodPut,
+		"https://kubernetes/apis/coordination.k8s.io/v1/namespaces/system/leases/decider", http.NoBody)
+	require.NoError(t, err)
+	answer, err := a.fence.Transport(accepting{}).RoundTrip(renewal)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	leads("1")
+	time.Sleep(time.Minute)
+	leads("0")
+	err = fencedWorker{&poller.LateWorker{}, a.fence}.SetParallelism(t.Context(), function.Component{}, 3)
+	require.ErrorIs(t, err, kube.ErrLeaseExpired)
 }
 
 func TestThePageHasEverySeries(t *testing.T) {

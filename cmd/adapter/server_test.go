@@ -122,7 +122,7 @@ func startServer(t *testing.T, change ...func(*serverConfig)) *runningServer {
 	require.NoError(t, err)
 	o := NewOptions()
 	o.Kube.Kubeconfig = fixture.Kubeconfig(t, fakeAPIServer(t).URL)
-	o.ShutdownDelay = 0
+	o.ShutdownDelay = time.Millisecond
 	o.Serving.SecureServing.Listener = listener
 	require.NoError(t, o.Validate())
 	registry, policies := prometheus.NewRegistry(), prometheus.NewRegistry()
@@ -154,6 +154,7 @@ func startServer(t *testing.T, change ...func(*serverConfig)) *runningServer {
 	}
 	s, err := newServer(config)
 	require.NoError(t, err)
+	require.Equal(t, o.ShutdownDelay, s.ShutdownDelayDuration)
 	certificate, _ := s.SecureServingInfo.Cert.CurrentCertKeyContent() // generated in memory, without files
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(certificate))

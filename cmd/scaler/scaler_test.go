@@ -108,6 +108,18 @@ func fakePulsar(t *testing.T) string {
 // startScaler runs the whole program until the test ends, and returns it with a client.
 func startScaler(t *testing.T, args ...string) (*scaler, pb.ExternalScalerClient) {
 	t.Helper()
+	s, connection, stop, ended := runScaler(t, args...)
+	t.Cleanup(func() {
+		require.NoError(t, connection.Close())
+		stop()
+		require.NoError(t, <-ended, "every part ends with the context")
+	})
+	return s, pb.NewExternalScalerClient(connection)
+}
+
+// runScaler runs the whole program until stop, and returns it with a connection.
+func runScaler(t *testing.T, args ...string) (s *scaler, connection *grpc.ClientConn, stop func(), ended chan error) {
+	t.Helper()
 	o, err := ParseOptions(append([]string{
 		"--kubeconfig=" + bareAPIServer(t), "--lease-namespace=pulsar-autoscaler", "--grpc-bind-address=127.0.0.1:0",
 		"--metrics-bind-address=127.0.0.1:0", "--shutdown-delay=0s", "--poll-interval=1s", "--rate-window=1s",
@@ -115,18 +127,13 @@ func startScaler(t *testing.T, args ...string) (*scaler, pb.ExternalScalerClient
 	}, args...), nil)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
-	s, err := newScaler(ctx, o, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	s, err = newScaler(ctx, o, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	connection, err := grpc.NewClient(s.grpc.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	ended = make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	connection, err = grpc.NewClient(s.grpc.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, connection.Close())
-		stop()
-		require.NoError(t, <-done, "every part ends with the context")
-	})
-	return s, pb.NewExternalScalerClient(connection)
+	return s, connection, stop, ended
 }
 
 // get returns status and body.
@@ -298,13 +305,24 @@ func TestAReplicaThatCannotReadKubernetesServesAfterAMinute(t *testing.T) {
 	})
 }
 
-func TestTheScalerIsNotReadyWhileItEnds(t *testing.T) {
-	s, _ := startScaler(t)
+// TestTheScalerServesAndIsNotReadyWhileItEnds: KEDA connects to other replicas meanwhile.
+func TestTheScalerServesAndIsNotReadyWhileItEnds(t *testing.T) {
+	s, connection, stop, ended := runScaler(t)
+	s.options.ShutdownDelay = time.Hour
 	require.Eventually(t, func() bool { return s.ready() == nil }, patience, 10*time.Millisecond)
-	s.stopping.Store(true)
+	stop()
+	require.Eventually(t, func() bool { return s.ready() != nil }, patience, 10*time.Millisecond)
 	code, body := get(t, s, "/readyz")
 	require.Equal(t, http.StatusInternalServerError, code)
 	require.Contains(t, body, "about to end")
+	_, err := pb.NewExternalScalerClient(connection).IsActive(t.Context(),
+		&pb.ScaledObjectRef{Namespace: "media", Name: "so", ScalerMetadata: map[string]string{"policy": "resize"}})
+	require.ErrorContains(t, err, "kind AutoscalingPolicy of pulsar-autoscaler.io/v1alpha1 is not installed")
+	require.NoError(t, connection.Close())
+
+	require.Empty(t, ended)
+	require.NoError(t, s.http.Close())
+	require.ErrorContains(t, <-ended, "serving metrics and probes", "it does not wait when a part has failed")
 }
 
 // TestASlowScrapeIsServed: 10,000 triggers have 8 MB of series, and a busy machine is slow.
