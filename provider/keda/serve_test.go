@@ -8,7 +8,9 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
@@ -22,6 +24,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 )
 
 // patience bounds tests with a network: far more than they need.
@@ -237,4 +240,57 @@ func TestCertificateFilesMustBeThere(t *testing.T) {
 	env := newEnvironment()
 	config := ServeConfig{Server: env.server(), TLS: filesIn(t.TempDir()).Read, Logger: env.config().Logger}
 	require.ErrorContains(t, Serve(t.Context(), config), "no such file")
+}
+
+// vanishing is a connection whose client sends nothing any more, not even that it is gone.
+type vanishing struct {
+	net.Conn
+
+	gone *atomic.Bool
+}
+
+func (v vanishing) Write(b []byte) (int, error) {
+	if v.gone.Load() {
+		return len(b), nil
+	}
+	return v.Conn.Write(b)
+}
+
+func TestStreamsOfAClientThatVanishesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		env := newEnvironment()
+		env.policies[policyKey()] = decidedPolicy(3, time.Now())
+		config := env.config()
+		config.Now = time.Now
+		server, listener, ended := New(config), bufconn.Listen(1<<16), make(chan error)
+		ctx, stop := context.WithCancel(t.Context())
+		go func() {
+			ended <- Serve(ctx, ServeConfig{
+				Server: server, Listener: listener, Ready: func() error { return nil }, Logger: config.Logger,
+				MaxConnectionAge: 24 * time.Hour,
+			})
+		}()
+		gone := &atomic.Bool{}
+		connection, err := grpc.NewClient("passthrough:scaler", grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+				dialled, err := listener.DialContext(ctx)
+				return vanishing{dialled, gone}, err
+			}))
+		require.NoError(t, err)
+		defer func() {
+			require.NoError(t, connection.Close())
+			stop()
+			require.NoError(t, <-ended)
+		}()
+		stream, err := pb.NewExternalScalerClient(connection).StreamIsActive(t.Context(), ref("policy", "resize"))
+		require.NoError(t, err)
+		_, err = stream.Recv()
+		require.NoError(t, err)
+		open := func() float64 { return testutil.ToFloat64(server.metrics.streams.WithLabelValues("StreamIsActive")) }
+		time.Sleep(time.Hour)
+		require.Equal(t, 1.0, open(), "it answers pings")
+		gone.Store(true)
+		time.Sleep(pingAfter + pingWithin + time.Second)
+		require.Zero(t, open())
+	})
 }
