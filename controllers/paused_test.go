@@ -93,22 +93,24 @@ func TestAPausedFleetAnswersForRecommendToo(t *testing.T) {
 
 func TestOnlyTheAnnotationOfTheLeasePausesAll(t *testing.T) {
 	for name, test := range map[string]struct {
-		paused string
-		want   string
+		annotation string
+		ready      string
+		decides    bool
 	}{
-		"no annotation":   {"", "True/Scaling"},
-		"set to false":    {"false", "True/Scaling"},
-		"set to true":     {"true", "True/Paused"},
-		"set to any text": {"broker upgrade", "True/Paused"},
+		"no annotation":   {"", "Unknown/Pending", true}, // no HorizontalPodAutoscaler runs here
+		"set to false":    {"false", "Unknown/Pending", true},
+		"set to true":     {"true", "True/Paused", false},
+		"set to any text": {"broker upgrade", "True/Paused", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap(), lease(test.paused))
+			env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap(), lease(test.annotation))
 			env.reconcile()
 			env.answer(300, 10_000)
 			env.reconcile()
 			env.reconcile()
 			ready, _ := env.condition(v1alpha1.ConditionReady)
-			require.Equal(t, test.want == "True/Paused", ready == "True/Paused", ready)
+			require.Equal(t, test.ready, ready)
+			require.Equal(t, test.decides, env.policy().Status.DesiredReplicas != nil)
 		})
 	}
 }
