@@ -95,6 +95,11 @@ func TestTheLastWriterOwnsTheField(t *testing.T) {
 			"spec.replicas",
 			"Flux (manager kustomize-controller, Apply) at 2026-11-21T12:00:00Z",
 		},
+		"a HelmRelease of Flux": {
+			[]metav1.ManagedFieldsEntry{entry("helm-controller", update, 0, ownsMore)},
+			"spec.replicas",
+			"Flux (manager helm-controller, Update) at 2026-11-21T12:00:00Z",
+		},
 		"Helm": {
 			[]metav1.ManagedFieldsEntry{entry("helm", update, 0, ownsMore)},
 			"spec.replicas",
@@ -132,6 +137,17 @@ func TestTheLastWriterOwnsTheField(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, test.want, writer.String())
 		})
+	}
+}
+
+func TestAToolThatAppliesManifestsIsToBeStopped(t *testing.T) {
+	for manager, applies := range map[string]bool{
+		"kubectl-client-side-apply": true, "argocd-controller": true, "argocd-application-controller": true,
+		"kustomize-controller": true, "helm-controller": true, "helm": true, "keda": false, "kubectl-edit": false,
+	} {
+		writer := plan.Writer{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate}
+		scaled := plan.ManualScale{Field: "spec.replicas", To: 1, WriterLookup: plan.WriterLookup{Writer: writer}}
+		require.Equal(t, applies, strings.Contains(scaled.String(), "let it ignore spec.replicas"), manager)
 	}
 }
 
