@@ -6,6 +6,7 @@ package poll_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -122,6 +123,35 @@ func TestPollerFetchesATopicOnceAnIntervalForAllOwners(t *testing.T) {
 			synctest.Wait()
 			require.InDelta(t, 10, source.count(topic(orders)), 1)
 		})
+	})
+}
+
+func TestTopicsThatFailTogetherAreFetchedApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source := newStore(t), newFakeSource()
+		names := make([]string, 100)
+		for i := range names {
+			names[i] = fmt.Sprint("persistent://public/default/in-", i)
+			source.fails[topic(names[i])] = backlog.ErrUnreachable
+		}
+		store.Track("me", backlog.NewSubscription(cluster(), function, names...))
+		run(t, poll.Config{
+			Store: store, Source: source, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: len(names),
+			Jitter: rand.New(rand.NewPCG(1, 1)).Float64, Updated: func(backlog.Topic) {}, Lister: newFakeCluster(),
+		}, func(*poll.Poller) { time.Sleep(15 * time.Second) })
+		var counts [2]map[time.Time]int
+		for _, name := range names {
+			times := source.times(topic(name))
+			require.Len(t, times, len(counts))
+			for i, at := range times {
+				if counts[i] == nil {
+					counts[i] = map[time.Time]int{}
+				}
+				counts[i][at]++
+			}
+		}
+		require.Len(t, counts[0], 1, "at once")
+		require.Greater(t, len(counts[1]), 15, "there are 21 ticks from 9 to 11 s")
 	})
 }
 

@@ -269,6 +269,8 @@ func TestRefusedWatchesPauseForLong(t *testing.T) {
 	}{
 		"without the right":             {backlog.ErrForbidden, 2, backlog.ErrForbidden},
 		"for another host":              {backlog.ErrHostNotAllowed, 2, backlog.ErrHostNotAllowed},
+		"of a refused token":            {backlog.ErrUnauthenticated, 2, backlog.ErrUnauthenticated},
+		"of a broker without them":      {backlog.ErrUnsupported, 2, backlog.ErrUnsupported},
 		"less of a broker that is down": {backlog.ErrUnreachable, 9, nil},
 	}
 	for name, test := range tests {
