@@ -4,10 +4,18 @@
 package faults_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/faults"
 )
@@ -65,3 +73,48 @@ func runModes(t *testing.T, core bool) {
 
 // named makes a name of a mode one of an object.
 func named(mode string) string { return "f-" + strings.ToLower(strings.ReplaceAll(mode, "^", "-")) }
+
+// TestModesWithoutATextChangeAnswers: true answers would make a Function like its twin, too.
+func TestModesWithoutATextChangeAnswers(t *testing.T) {
+	recorded := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("..", "..", "backlog", "pulsar", "testdata", "4.0.8-"+name+".json"))
+		require.NoError(t, err)
+		var compact bytes.Buffer
+		require.NoError(t, json.Compact(&compact, text))
+		return compact.String()
+	}
+	first, second := recorded("partitioned-stats-full"), recorded("partitioned-stats-slim")
+	only := map[string][]string{ // texts of the faulty second answer
+		"240000-consumers-of-20-topics": {`"consumerName":"crowd-0239999"`},
+		"backlog-of-2^63-1-once":        {`"msgBacklog":9223372036854775807`},
+		"counters-and-10^6-once":        {`"msgInCounter":1000100,`, `"msgOutCounter":1000020,`},
+		"counters-0":                    {`"msgInCounter":0,`, `"msgOutCounter":0,`},
+		"cached":                        {`"consumerName"`},
+		"partitions-4-2":                {`"metadata":{"deleted":false,"partitions":2}`},
+		"slow":                          {},
+	}
+	for name, m := range modes() {
+		texts, known := only[name]
+		require.Equal(t, m.text == "", known, name)
+		if len(texts) == 0 {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			answers, got := []string{first, second}, ""
+			p, address := proxied(t, httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, answers[0])
+				answers = answers[1:]
+			})))
+			p.Falsify(m.fault, faults.Always)
+			for range 2 {
+				var err error
+				got, err = ask(t.Context(), address+"/admin/v2/persistent/public/default/parts/partitioned-stats")
+				require.NoError(t, err)
+			}
+			for _, text := range texts {
+				require.NotContains(t, second, text)
+				require.True(t, strings.Contains(got, text), text) // it may be huge
+			}
+		})
+	}
+}
