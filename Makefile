@@ -82,7 +82,7 @@ unit: ## Tests that need nothing but Go: seconds, and minutes where they are not
 # What make test-all adds to make test, and what it lacks where there is no C compiler.
 REST    := all tests on real parts and all faults, three versions of Pulsar, KEDA, Prometheus, Helm, a browser, images
 HAS_C   := $(shell command -v $${CC:-cc})
-RACE    := $(if $(HAS_C),the product with the race detector,WITHOUT the race detector: no C compiler)
+RACE    := $(if $(HAS_C),with the race detector where there are goroutines,WITHOUT the race detector: no C compiler)
 STARTED := $(shell date +%s)
 # Tests that count memory, simulate hours, or go through every order of some writes: with the race detector they take ten
 # times as long, and others look for races in the same code.
@@ -122,7 +122,7 @@ test-all: test test-rest ## make test, then everything else on real parts: KEDA,
 test-rest: prepare ## What make test-all adds to make test
 	cd tools/release && $(GO) test -vet=off ./...
 	PULSAR=$(PULSAR) $(GO) test -vet=off -count=1 -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) \
-	  -skip '^TestCore' $$($(GO) list ./test/... ./bench/... ./cmd/scaler | grep -v '/test/api$$')
+	  -skip '^TestCore' $$($(GO) list ./cmd/scaler ./test/... ./bench/... | grep -v '/test/api$$')
 	PULSAR=$(PULSAR) $(GO) test -vet=off -timeout $(TIMEOUT) -run '^$$' -bench '^BenchmarkMetric$$' -benchtime 64x ./test/e2e
 	$(MAKE) --no-print-directory -j2 e2e-signals VERSIONS='4.2.4 5.0.0-M1'
 

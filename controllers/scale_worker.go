@@ -41,7 +41,7 @@ func (a applier) updateWorker(ctx context.Context, subject plan.Subject, replica
 // resumeUpdates has the interval between two updates go on after a fail-over: the last decision that changed the
 // replicas began one.
 func (a applier) resumeUpdates(subject plan.Subject, decided time.Time) {
-	if subject.Target.Scaling == plan.ByWorker {
+	if subject.Target.Scaling == plan.ByWorker && subject.Applies() {
 		component, _ := target.Component(subject.Policy.Spec.PulsarFunctionRef, subject.Target.Subscription.Cluster)
 		a.targets.Workers.Resume(component, decided)
 	}

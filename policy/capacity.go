@@ -40,7 +40,7 @@ type load struct {
 	current, consuming, starting float64
 	// finishing is what those that consume process.
 	finishing float64
-	// overdue is true if those others should have started long ago.
+	// overdue is true if those others should have started long ago, or wake from zero.
 	overdue      bool
 	start, react float64
 	// restarts is true if a change restarts all replicas, keyed if it moves keys, aged if messages that are not stuck are
@@ -59,15 +59,19 @@ func capacity(in Input, state State) recommendation {
 	if err != nil {
 		return holdCurrent(in, unknownBy(err))
 	}
-	if !state.Arrivals.known(in) {
+	work := state.Floor.work(ready)
+	wakes := in.CurrentReplicas == 0 && work >= 1 // the backlog is enough to know
+	switch {
+	case wakes && state.Capacity == nil:
+		return wakeToLearn(in, state.Start, work)
+	case !state.Arrivals.known(in) && !(wakes && state.Arrivals != nil):
 		return withoutArrivals(in)
-	}
-	if state.Capacity == nil {
-		return unknownCapacity(in, state, state.Floor.work(ready))
+	case state.Capacity == nil:
+		return unknownCapacity(in, state.Arrivals.Rate, work)
 	}
 	l := newLoad(in, state, ready)
-	if in.CurrentReplicas == 0 && l.work >= 1 && l.expected == 0 {
-		return l.wake()
+	if wakes && l.expected == 0 {
+		return l.wake(state.Capacity.MessagesPerSecond)
 	}
 	a := l.recommended(in)
 	a.needed = l.fewest(in, a.needed)
@@ -168,7 +172,7 @@ func (l load) ahead() float64 {
 }
 
 // starting is the time in seconds until replicas that do not consume yet should do so, and overdue is true if they have
-// not long after it.
+// not long after it, or wake from zero.
 func (s State) starting(in Input) (seconds float64, overdue bool) {
 	ordered := s.Start.Changed
 	switch {
@@ -231,9 +235,11 @@ func (l load) draining(backlog float64) string {
 		l.drain, short(l.capacity), l.drains(backlog))
 }
 
-// wake recommends replicas at zero: the messages that wake them count as arrivals of wakeWindow at most.
-func (l load) wake() recommendation {
-	l.arriving = min(l.arriving, l.work/wakeWindow.Seconds())
+// wake recommends replicas at zero, strictly by the objective and by what was confirmed of each replica: the messages
+// that wake them count as arrivals of wakeWindow at most.
+func (l load) wake(each float64) recommendation {
+	l.arriving, l.capacity = min(l.arriving, l.work/wakeWindow.Seconds()), each
+	l.drain = drainTime(l.objective, l.start, l.react)
 	return recommend(replicasFor(l.drains(l.work)), l.draining(l.work)).withinMessages(l.work + l.arriving*l.react)
 }
 
@@ -258,24 +264,16 @@ func (l load) urgent() bool {
 		l.expected > maxUtilization*l.current*l.capacity
 }
 
+const neverBusy = "no replica has been busy yet, so the capacity of one is unknown"
+
 // unknownCapacity recommends replicas while no replica has been busy yet. It doubles them when each consumer has more
 // than one message to work on, since each may be stuck on one. What arrives within pendingWork, or a quarter of a tight
 // objective, is in calls, or its acknowledgement is on the way: Pulsar's clients send these every 100 ms.
-func unknownCapacity(in Input, state State, work float64) recommendation {
+func unknownCapacity(in Input, arrival, work float64) recommendation {
 	consumers, err := in.Reading.Consumers.LowerBound()
 	idle, known := idling(in, nil)
-	arrival, objective := state.Arrivals.Rate, LatencyObjective(in.Spec)
-	pending := min(pendingWork, objective/4).Seconds()
-	a := holdCurrent(in, Hold{HoldLearning, "no replica has been busy yet, so the capacity of one is unknown"})
+	pending := min(pendingWork, LatencyObjective(in.Spec)/4).Seconds()
 	switch {
-	case in.CurrentReplicas == 0 && work >= 1:
-		most := int32(1)
-		if objective.Seconds() < state.Start.react(in) {
-			most = firstWake
-		}
-		a.unknown, a.replicas = false, max(1, int32(min(work/messagesToLearn, float64(most))))
-		a.equation = fmt.Sprintf("%s backlog / %d, at most %d while the capacity of a replica is unknown = %d", short(work),
-			messagesToLearn, most, a.replicas)
 	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 &&
 		work > max(consumers, arrival*longBacklog.Seconds()) && (!known || !idle):
 		return recommend(2*in.CurrentReplicas,
@@ -286,6 +284,21 @@ func unknownCapacity(in Input, state State, work float64) recommendation {
 		return recommend(in.CurrentReplicas-fewer,
 			fmt.Sprintf("no message waits at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer,
 				in.CurrentReplicas))
+	default:
+		return holdCurrent(in, Hold{HoldLearning, neverBusy})
 	}
+}
+
+// wakeToLearn recommends one replica at zero while the capacity is unknown, and up to firstWake if the objective is too
+// short to learn it from one first.
+func wakeToLearn(in Input, start Start, work float64) recommendation {
+	most := int32(1)
+	if LatencyObjective(in.Spec).Seconds() < start.react(in) {
+		most = firstWake
+	}
+	replicas := max(1, int32(min(work/messagesToLearn, float64(most))))
+	a := recommend(replicas, fmt.Sprintf("%s backlog / %d, at most %d while the capacity of a replica is unknown = %d",
+		short(work), messagesToLearn, most, replicas))
+	a.tried.held = &Hold{HoldLearning, neverBusy}
 	return a
 }

@@ -93,7 +93,7 @@ func partitionShares(in Input, l load) (s shares, ok bool) {
 		}
 		rate *= scale
 		if l.failing {
-			ready = 0 // failed messages are redelivered, however many replicas try
+			ready = 0 // as in ahead
 		}
 		s.indices, s.rates = append(s.indices, indexOf(p, i)), append(s.rates, rate)
 		s.loads = append(s.loads, rate+max(0, ready-rate*l.normal())/l.drain)

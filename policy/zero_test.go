@@ -129,14 +129,23 @@ func TestReplicasWakeForABacklog(t *testing.T) {
 	running3 := func(in *policy.Input) { in.CurrentReplicas = 3 }
 	unknown := func(in *policy.Input) { in.Reading.Ready = backlog.Unknown(backlog.ErrPartial) }
 	arriving := func(in *policy.Input) { in.Reading.PublishRate = backlog.Known(1) }
+	once := func(in *policy.Input) { in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate) }
+	strict := func(in *policy.Input) {
+		in.Spec.ObjectivePercent, in.Reading.Delayed = new(int32(90)), backlog.Known(0)
+		in.Reading.OldestAge, in.Reading.OldestAt = backlog.Known(1), in.Reading.At
+	}
 	notFound, forbidden := lacking(backlog.ErrTopicNotFound), lacking(backlog.ErrForbidden)
 	gone := backlog.ErrSubscriptionNotFound
 	wasGone := fmt.Errorf("%w: %w", backlog.ErrStale, gone)
 
 	known := policy.State{Capacity: learned(100), Arrivals: arrivals(0)}
-	busy, discounting, pausing := known, known, known
+	busy, discounting, pausing, trying := known, known, known, known
 	busy.Arrivals = arrivals(1000)
 	discounting.Floor = policy.Floor{Messages: 500}
+	probing := *learned(100)
+	probing.Probe = 125
+	trying.Capacity = &probing
+	trying.Budget = policy.Budget{Since: noon(), Counts: []policy.Count{{All: 1000}}}
 	pausing.Zero = policy.Zero{Since: noon(), Backoff: time.Minute}
 	draining := int32(math.Ceil(36_000 / drain / 100))
 	tests := map[string]struct {
@@ -153,24 +162,27 @@ func TestReplicasWakeForABacklog(t *testing.T) {
 		"one for each message of long calls": {
 			waiting(3), policy.State{Capacity: learned(0.0033), Arrivals: arrivals(0)}, 3, "",
 		},
-		"one, to learn":                   {waiting(1e6), policy.State{}, 1, policy.HoldLearning},
-		"several with a short objective":  {waiting(1e6, shortly), policy.State{}, 4, policy.HoldLearning},
-		"of these, as many as have work":  {waiting(250, shortly), policy.State{}, 2, policy.HoldLearning},
-		"of these, one for few messages":  {waiting(20, shortly), policy.State{}, 1, policy.HoldLearning},
-		"all that drain it in time":       {waiting(36_000), known, draining, ""},
-		"and others for the arrivals":     {waiting(36_000), busy, draining + 10, ""},
-		"not by a contradicted rate":      {waiting(500), busy, 2, ""},
-		"not for discounted messages":     {waiting(500), discounting, 0, policy.HoldWakeBackoff},
-		"not for an unknown backlog":      {waiting(9, unknown), known, 0, policy.HoldUnknown},
-		"all, by the known topics":        {waiting(36_000, notFound), known, draining, ""},
-		"none, by the known topics":       {waiting(0, notFound), known, 0, policy.HoldUnknown},
-		"one for a lost subscription":     {waiting(0, lacking(gone)), known, 1, ""},
-		"none if it may exist again":      {waiting(0, lacking(wasGone)), known, 0, policy.HoldUnknown},
-		"not in a back-off, by a part":    {waiting(9, forbidden), pausing, 0, policy.HoldWakeBackoff},
-		"a part removes none":             {waiting(9, forbidden, atLeast2, running3), known, 3, policy.HoldUnknown},
-		"not during a back-off":           {waiting(9), pausing, 0, policy.HoldWakeBackoff},
-		"in a back-off, for new messages": {waiting(9, arriving), pausing, 1, ""},
-		"to minReplicas":                  {waiting(0, atLeast2), known, 2, ""},
+		"one, to learn":                    {waiting(1e6), policy.State{}, 1, policy.HoldLearning},
+		"several with a short objective":   {waiting(1e6, shortly), policy.State{}, 4, policy.HoldLearning},
+		"these before two answers":         {waiting(1e6, shortly, once), policy.State{}, 4, policy.HoldLearning},
+		"of these, as many as have work":   {waiting(250, shortly), policy.State{}, 2, policy.HoldLearning},
+		"of these, one for few messages":   {waiting(20, shortly), policy.State{}, 1, policy.HoldLearning},
+		"all that drain it in time":        {waiting(36_000), known, draining, ""},
+		"and others for the arrivals":      {waiting(36_000), busy, draining + 10, ""},
+		"all before two answers":           {waiting(36_000, once), known, draining, ""},
+		"all with a budget and an attempt": {waiting(36_000, strict), trying, draining, ""},
+		"not by a contradicted rate":       {waiting(500), busy, 2, ""},
+		"not for discounted messages":      {waiting(500), discounting, 0, policy.HoldWakeBackoff},
+		"not for an unknown backlog":       {waiting(9, unknown), known, 0, policy.HoldUnknown},
+		"all, by the known topics":         {waiting(36_000, notFound), known, draining, ""},
+		"none, by the known topics":        {waiting(0, notFound), known, 0, policy.HoldUnknown},
+		"one for a lost subscription":      {waiting(0, lacking(gone)), known, 1, ""},
+		"none if it may exist again":       {waiting(0, lacking(wasGone)), known, 0, policy.HoldUnknown},
+		"not in a back-off, by a part":     {waiting(9, forbidden), pausing, 0, policy.HoldWakeBackoff},
+		"a part removes none":              {waiting(9, forbidden, atLeast2, running3), known, 3, policy.HoldUnknown},
+		"not during a back-off":            {waiting(9), pausing, 0, policy.HoldWakeBackoff},
+		"in a back-off, for new messages":  {waiting(9, arriving), pausing, 1, ""},
+		"to minReplicas":                   {waiting(0, atLeast2), known, 2, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

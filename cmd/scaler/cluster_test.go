@@ -62,7 +62,7 @@ func TestThePermissionsOfTheManifestsSuffice(t *testing.T) {
 		stop()
 		require.NoError(t, <-done)
 	})
-	// It is ready a minute after its start without them, too.
+	// Without these rights it would be ready, too, a minute after its start.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.NoError(c, s.ready())
 		for _, kind := range []string{"HorizontalPodAutoscaler", "Lease", "StatefulSet"} {

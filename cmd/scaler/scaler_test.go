@@ -308,6 +308,8 @@ func TestAReplicaThatCannotReadKubernetesServesAfterAMinute(t *testing.T) {
 // TestTheScalerServesAndIsNotReadyWhileItEnds: KEDA connects to other replicas meanwhile.
 func TestTheScalerServesAndIsNotReadyWhileItEnds(t *testing.T) {
 	s, connection, stop, ended := runScaler(t)
+	t.Cleanup(func() { _ = s.http.Close() }) // an hour would delay the end of a test that fails
+	t.Cleanup(stop)
 	s.options.ShutdownDelay = time.Hour
 	require.Eventually(t, func() bool { return s.ready() == nil }, patience, 10*time.Millisecond)
 	stop()

@@ -87,7 +87,8 @@ func (r *registrar) publish(ctx context.Context, logger logr.Logger, data map[st
 		}
 		holder := r.foreign(found)
 		if holder != r.holder[group] && holder != "" {
-			logger.Info("another server has this API group, writing no APIService", "group", group, "server", holder)
+			logger.Info("another server has this API group, adding no APIService and preferring none of those that remain",
+				"group", group, "server", holder)
 		}
 		r.holder[group] = holder
 		for version, priority := range versions {

@@ -54,7 +54,8 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 			plan.Capabilities{NoMetricsAPI: true},
 			auto, plan.BySubresource, direct,
 			"no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can read metrics from the adapter: see the " +
-				"log of the adapter, which needs deploy/rbac/certificate.yaml to write its APIService",
+				"log of the adapter, which needs deploy/rbac/certificate.yaml to write its APIService, and " +
+				"--tls-ca-file with --serving-certificate=Files",
 		},
 		"Direct for functions of a worker": {
 			plan.Capabilities{NoMetricsAPI: true, KEDA: true, Scaler: testScaler()},

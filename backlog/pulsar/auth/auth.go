@@ -21,7 +21,7 @@ import (
 type Config struct {
 	// Own are the program's own credentials.
 	Own Own
-	// CAFileFailed is called when Own.CAFile has become invalid, once for each reason; required with it. The last valid
+	// CAFileFailed is called when Own.CAFile has become invalid, once for each reason; nil calls none. The last valid
 	// certificates remain in use.
 	CAFileFailed func(error)
 	// Named returns the credentials of clusters; nil if no cluster names any.

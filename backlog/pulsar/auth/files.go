@@ -95,7 +95,7 @@ func (f *File[T]) Current() T {
 	defer f.mu.Unlock()
 	before := f.trouble
 	f.trouble = f.read()
-	if f.trouble != nil && (before == nil || f.trouble.Error() != before.Error()) {
+	if f.failed != nil && f.trouble != nil && (before == nil || f.trouble.Error() != before.Error()) {
 		f.failed(f.trouble)
 	}
 	return f.valid
