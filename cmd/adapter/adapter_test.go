@@ -69,7 +69,8 @@ func TestAProcessThatPollsOrReconcilesNoMoreIsNotAlive(t *testing.T) {
 			return names
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
+		defer stop()
+		ended := make(chan error, 1)
 		go func() { ended <- parts.Poller.Run(ctx) }()
 		time.Sleep(time.Minute)
 		require.Empty(t, failing())
