@@ -60,19 +60,23 @@ func capacity(in Input, state State) recommendation {
 		return holdCurrent(in, unknownBy(err))
 	}
 	work := state.Floor.work(ready)
-	wakes := in.CurrentReplicas == 0 && work >= 1 // the backlog is enough to know
-	switch {
+	switch wakes := in.CurrentReplicas == 0 && work >= 1; {
 	case wakes && state.Capacity == nil:
 		return wakeToLearn(in, state.Start, work)
-	case !state.Arrivals.known(in) && !(wakes && state.Arrivals != nil):
+	case wakes && state.Arrivals != nil: // also if they are unknown now: the backlog is enough
+		if l := newLoad(in, state, ready); l.expected == 0 {
+			return l.wake(state.Capacity.MessagesPerSecond)
+		}
+	case !state.Arrivals.known(in):
 		return withoutArrivals(in)
 	case state.Capacity == nil:
 		return unknownCapacity(in, state.Arrivals.Rate, work)
 	}
-	l := newLoad(in, state, ready)
-	if wakes && l.expected == 0 {
-		return l.wake(state.Capacity.MessagesPerSecond)
-	}
+	return newLoad(in, state, ready).lazily(in)
+}
+
+// lazily recommends more replicas only if messages would otherwise wait too long.
+func (l load) lazily(in Input) recommendation {
 	a := l.recommended(in)
 	a.needed = l.fewest(in, a.needed)
 	more := a.replicas > in.CurrentReplicas

@@ -77,13 +77,7 @@ func (s Start) learn(in Input, unread bool) Start {
 		return after
 	}
 	after.Open, after.Consuming = false, consumers
-	switch {
-	case min(s.From, in.CurrentReplicas) == 0: // none ran before and after
-	case after.Least < dipped*min(s.Consuming, float64(in.CurrentReplicas)):
-		after.Restarts = min(maxRestarts, s.Restarts+1)
-	default:
-		after.Restarts = max(0, s.Restarts-1)
-	}
+	after.Restarts = s.restarted(in.CurrentReplicas, after.Least)
 	if in.CurrentReplicas > s.From && in.PollInterval <= coarsePoll {
 		if s.Count == 0 {
 			after.Seconds = startSeconds
@@ -93,6 +87,18 @@ func (s Start) learn(in Input, unread bool) Start {
 		after.Seconds += max(startWeight, 1/float64(after.Count+1)) * (took.Seconds() - after.Seconds)
 	}
 	return after
+}
+
+// restarted counts a change that at least this number of consumers outlived.
+func (s Start) restarted(current int32, least float64) int32 {
+	switch {
+	case min(s.From, current) == 0: // none ran before and after
+		return s.Restarts
+	case least < dipped*min(s.Consuming, float64(current)):
+		return min(maxRestarts, s.Restarts+1)
+	default:
+		return max(0, s.Restarts-1)
+	}
 }
 
 // startedBefore reports whether added replicas consumed before their number was known: a function worker does not

@@ -228,15 +228,18 @@ func TestReplicasWakeByTheStrategies(t *testing.T) {
 	}{
 		"by the backlog": {
 			policy.State{},
-			[]v1alpha1.Strategy{backlogStrategy(100)}, 4, "woken from zero: 380 backlog / 100 per replica = 3.80",
+			[]v1alpha1.Strategy{backlogStrategy(100)},
+			4, "woken from zero: 380 backlog / 100 per replica = 3.80",
 		},
 		"by the backlog whatever the capacity": {
 			slow,
-			[]v1alpha1.Strategy{backlogStrategy(100)}, 4, "woken from zero: 380 backlog / 100 per replica = 3.80",
+			[]v1alpha1.Strategy{backlogStrategy(100)},
+			4, "woken from zero: 380 backlog / 100 per replica = 3.80",
 		},
 		"by the larger of two": {
 			policy.State{},
-			[]v1alpha1.Strategy{formula, backlogStrategy(50)}, 8, "woken from zero: 380 backlog / 50 per replica = 7.60",
+			[]v1alpha1.Strategy{formula, backlogStrategy(50)},
+			8, "woken from zero: 380 backlog / 50 per replica = 7.60",
 		},
 		"by the formula beside another":    {slow, []v1alpha1.Strategy{backlogStrategy(100), formula}, 14, drained},
 		"by the formula without busy time": {slow, []v1alpha1.Strategy{utilizationStrategy(70)}, 14, drained},
@@ -245,10 +248,12 @@ func TestReplicasWakeByTheStrategies(t *testing.T) {
 		},
 		"within maxReplicas": {
 			policy.State{},
-			[]v1alpha1.Strategy{backlogStrategy(1)}, 20, "woken from zero: 380 backlog / 1 per replica = 380.00",
+			[]v1alpha1.Strategy{backlogStrategy(1)},
+			20, "woken from zero: 380 backlog / 1 per replica = 380.00",
 		},
 		"by one without a capacity": {
-			policy.State{}, nil, 1,
+			policy.State{},
+			nil, 1,
 			"woken from zero: 380 backlog / 100, at most 1 while the capacity of a replica is unknown = 1",
 		},
 	}

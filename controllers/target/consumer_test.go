@@ -45,12 +45,14 @@ func (s *fakeScales) serve(c *Config) {
 		mapper.Add(cluster.GVK(cluster.KindDeployment), meta.RESTScopeNamespace)
 	}
 	c.Resources, c.Client = s, fake.NewClientBuilder().WithRESTMapper(mapper).
-		WithInterceptorFuncs(interceptor.Funcs{SubResourceGet: s.get}).Build()
+		WithInterceptorFuncs(interceptor.Funcs{SubResourceGet: func(_ context.Context, _ client.Client, _ string,
+			object, scale client.Object, _ ...client.SubResourceGetOption,
+		) error {
+			return s.get(object, scale)
+		}}).Build()
 }
 
-func (s *fakeScales) get(_ context.Context, _ client.Client, _ string, object, scale client.Object,
-	_ ...client.SubResourceGetOption,
-) (err error) {
+func (s *fakeScales) get(object, scale client.Object) (err error) {
 	s.requests++
 	if s.err != nil {
 		return s.err

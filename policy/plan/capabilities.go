@@ -53,7 +53,7 @@ func (c Capabilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1
 
 // fixMetricsAPI does not say to apply one: it would have no authority, and the API server could not verify the adapter.
 const fixMetricsAPI = ": see the log of the adapter, which needs deploy/rbac/certificate.yaml to write its " +
-	"APIService, and --tls-ca-file with --serving-certificate=Files"
+	"APIService, and --tls-ca-file with --serving-certificate=Files (the chart sets it)"
 
 // FlagScalerAddress is the flag of the adapter with the address of the external scaler.
 const FlagScalerAddress = "keda-scaler-address"

@@ -55,7 +55,7 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 			auto, plan.BySubresource, direct,
 			"no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can read metrics from the adapter: see the " +
 				"log of the adapter, which needs deploy/rbac/certificate.yaml to write its APIService, and " +
-				"--tls-ca-file with --serving-certificate=Files",
+				"--tls-ca-file with --serving-certificate=Files (the chart sets it)",
 		},
 		"Direct for functions of a worker": {
 			plan.Capabilities{NoMetricsAPI: true, KEDA: true, Scaler: testScaler()},

@@ -285,7 +285,7 @@ func TestAutoChoosesKEDAWithoutTheMetricsAPI(t *testing.T) {
 	able := plan.Capabilities{NoMetricsAPI: true, KEDA: true, Scaler: testScaler()}
 	reason := "no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can read metrics from the adapter"
 	const fix = ": see the log of the adapter, which needs deploy/rbac/certificate.yaml to write its APIService, " +
-		"and --tls-ca-file with --serving-certificate=Files"
+		"and --tls-ca-file with --serving-certificate=Files (the chart sets it)"
 	for name, test := range map[string]struct {
 		change func(*plan.Observed)
 		want   v1alpha1.ActuatorStatus

@@ -58,7 +58,8 @@ func TestMorePartitionsAreNoAdviceForAnExclusiveSubscription(t *testing.T) {
 	} {
 		status := statusOf(v1alpha1.AutoscalingPolicyStatus{}, outcome(t, 1), &decided{
 			policy.Decision{Replicas: 1, CappedBy: policy.CappedByPartitions},
-			policy.State{Type: policy.Type{Is: of}}, reading(100, 50),
+			policy.State{Type: policy.Type{Is: of}},
+			reading(100, 50),
 		})
 		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScalingLimited)
 		require.Equal(t, v1alpha1.ReasonTooFewPartitions, c.Reason)

@@ -113,7 +113,7 @@ func TestModesWithoutATextChangeAnswers(t *testing.T) {
 			}
 			for _, text := range texts {
 				require.NotContains(t, second, text)
-				require.True(t, strings.Contains(got, text), text) // it may be huge
+				require.Positive(t, strings.Count(got, text), text) // got may be huge
 			}
 		})
 	}

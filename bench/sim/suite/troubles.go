@@ -49,9 +49,18 @@ func pathologies() []Scenario {
 	failing := base("failing", 2*hour, model.Constant(100))
 	failing.Initial, failing.Failing = 3, steps(map[int]float64{0: 0, 20 * minute: 0.9, 40 * minute: 0})
 	return []Scenario{
-		{Scenario: limited}, {Scenario: slow}, {Scenario: poison}, {Scenario: held}, {Scenario: capDrop},
-		{Scenario: delayed}, {Scenario: failing}, {Scenario: stuck}, {Scenario: fewer}, {Scenario: old},
-		{Scenario: asleep}, {Scenario: markers},
+		{Scenario: limited},
+		{Scenario: slow},
+		{Scenario: poison},
+		{Scenario: held},
+		{Scenario: capDrop},
+		{Scenario: delayed},
+		{Scenario: failing},
+		{Scenario: stuck},
+		{Scenario: fewer},
+		{Scenario: old},
+		{Scenario: asleep},
+		{Scenario: markers},
 	}
 }
 
