@@ -149,18 +149,17 @@ func newLoad(in Input, state State, ready float64) load {
 	return l
 }
 
-// fewest is the least number of the current replicas, from low on, that would remain.
+// fewest is the least number of the current replicas, from low on, that would remain: a scale-down to it needs no
+// scale-up.
 func (l load) fewest(in Input, low int32) int32 {
 	fewer := int(max(0, in.CurrentReplicas-low))
-	return low + int32(sort.Search(fewer, func(i int) bool { return l.remain(in, low+int32(i)) })) //nolint:gosec // fewer
-}
-
-// remain reports whether so many of the current replicas would remain: a scale-down to them needs no scale-up.
-func (l load) remain(in Input, replicas int32) bool {
-	l.current = float64(replicas)
-	l.consuming = min(l.consuming, l.current)
-	l.finishing = min(l.finishing, l.capacity*l.consuming)
-	return !l.urgent() || l.recommended(in).replicas <= replicas
+	return low + int32(sort.Search(fewer, func(i int) bool { //nolint:gosec // fewer at most
+		replicas, kept := low+int32(i), l //nolint:gosec // below fewer
+		kept.current = float64(replicas)
+		kept.consuming = min(l.consuming, kept.current)
+		kept.finishing = min(l.finishing, l.capacity*kept.consuming)
+		return !kept.urgent() || kept.recommended(in).replicas <= replicas
+	}))
 }
 
 // ahead is the predicted excess when replicas that are added now consume.
