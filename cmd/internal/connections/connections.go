@@ -39,7 +39,7 @@ func New(path string, objects auth.Source, logger *slog.Logger) (*Connections, e
 			logger.Info("read the file of connections", "path", path, "connections", len(byName))
 		}
 		return byName, err
-	}, c.failed("connections", path))
+	}, c.failed(path))
 	if err != nil {
 		return nil, fmt.Errorf("reading --connections-file %s: %w", path, err)
 	}
@@ -48,9 +48,9 @@ func New(path string, objects auth.Source, logger *slog.Logger) (*Connections, e
 }
 
 // failed logs why a change of a file does not apply.
-func (c *Connections) failed(content, path string) func(error) {
+func (c *Connections) failed(path string) func(error) {
 	return func(err error) {
-		c.logger.Error("reading the file of "+content+" failed, using its last valid content", "path", path, "error", err)
+		c.logger.Error("reading a file failed, using its last valid content", "path", path, "error", err)
 	}
 }
 
@@ -59,7 +59,7 @@ func (c *Connections) roots(path string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.bundles[path] == nil {
-		file, err := auth.NewCAFile(path, c.failed("certificates", path))
+		file, err := auth.NewCAFile(path, c.failed(path))
 		if err != nil {
 			return "", err
 		}

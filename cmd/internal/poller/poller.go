@@ -60,8 +60,7 @@ func New(config Config) (*Parts, error) {
 		MaxConnsPerHost: o.MaxRequestsPerCluster, MaxRequestsPerSecondPerHost: o.MaxRequestsPerSecond,
 		Own: o.Own, AllowedIssuers: o.AllowedOAuth2Issuers, Credentials: config.Credentials,
 		CAFileFailed: func(err error) {
-			ctrl.Log.WithName("pulsar").Error(err, "reading the file of certificates failed, using its last valid content",
-				"path", o.Own.CAFile)
+			ctrl.Log.WithName("pulsar").Error(err, "reading a file failed, using its last valid content", "path", o.Own.CAFile)
 		},
 	})
 	if err != nil {
