@@ -17,6 +17,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	decide "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // right is a permission of the adapter.
@@ -90,6 +91,16 @@ func allRights() []right {
 	}
 }
 
+// withoutScaleRight is a warning for a StatefulSet that an autoscaler scales: it is for changes from and to zero. Those
+// of other kinds come with the right to read them.
+func withoutScaleRight(spec v1alpha1.AutoscalingPolicySpec) checkResult {
+	if spec.ScaleTargetRef.Kind == cluster.KindStatefulSet && spec.Actuator != v1alpha1.ActuatorDirect &&
+		decide.MinReplicas(spec) > 0 {
+		return resultWarning
+	}
+	return resultError
+}
+
 // policyRights are an error if a policy never scales without them, and a warning if it may.
 func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) (needed []right) {
 	add := func(missing checkResult, r right) {
@@ -105,7 +116,7 @@ func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) (n
 		if isComponent {
 			add(resultError, right{"patch", group.Group, resource, "", "rbac.functionMeshes", "functionmeshes.yaml", ""})
 		} else {
-			add(resultError, scaleRight(group.Group, resource))
+			add(withoutScaleRight(spec), scaleRight(group.Group, resource))
 		}
 		if spec.ConflictPolicy == v1alpha1.ConflictTakeOver && group.Group == cluster.FunctionMeshGroup && !isComponent {
 			add(resultWarning, right{"patch", group.Group, resource, "", valueTakeOver, "takeover.yaml", ""})

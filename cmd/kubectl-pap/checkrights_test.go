@@ -74,6 +74,7 @@ func kindsOf(withKEDA bool) meta.RESTMapper {
 		"Function":     {Group: "compute.functionmesh.io", Version: "v1alpha1", Resource: "functions"},
 		"FunctionMesh": {Group: "compute.functionmesh.io", Version: "v1alpha1", Resource: "functionmeshes"},
 		"Deployment":   {Group: "apps", Version: "v1", Resource: "deployments"},
+		"StatefulSet":  {Group: "apps", Version: "v1", Resource: "statefulsets"},
 		"ScaledObject": {Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"},
 	} {
 		if withKEDA || kind != "ScaledObject" {
@@ -84,6 +85,12 @@ func kindsOf(withKEDA bool) meta.RESTMapper {
 }
 
 func TestPolicyRightsFollowTheSpec(t *testing.T) {
+	ofStatefulSet := func(least int32) func(*v1alpha1.AutoscalingPolicySpec) {
+		return func(spec *v1alpha1.AutoscalingPolicySpec) {
+			spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "resize"}
+			spec.MinReplicas = &least
+		}
+	}
 	kinds, withoutKEDA := kindsOf(true), kindsOf(false)
 	for name, test := range map[string]struct {
 		change func(*v1alpha1.AutoscalingPolicySpec)
@@ -112,6 +119,12 @@ func TestPolicyRightsFollowTheSpec(t *testing.T) {
 			},
 			kinds,
 			[]string{"patch deployments/scale", "warning: patch scaledobjects", "create horizontalpodautoscalers"},
+		},
+		"a StatefulSet that an autoscaler scales": {
+			ofStatefulSet(1), kinds, []string{"warning: patch statefulsets/scale", "create horizontalpodautoscalers"},
+		},
+		"a StatefulSet that scales to zero": {
+			ofStatefulSet(0), kinds, []string{"patch statefulsets/scale", "create horizontalpodautoscalers"},
 		},
 		"a component of a FunctionMesh that is taken over": {
 			func(spec *v1alpha1.AutoscalingPolicySpec) {

@@ -14,11 +14,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestExplainShowsTheEventsUntilATime(t *testing.T) {
-	server := newAPIServer(t, scaledPolicy("resize"))
+	p := scaledPolicy("resize")
+	p.Status.Limits = &v1alpha1.Limits{
+		MinReplicas: 5, MaxReplicas: 20, Schedules: []v1alpha1.ScheduleName{"business-hours"},
+	}
+	server := newAPIServer(t, p)
 	event := func(after time.Duration, reason, message string) corev1.Event {
 		return corev1.Event{
 			Reason: reason, Message: message, EventTime: metav1.NewMicroTime(fixture.Noon().Add(after)),
@@ -48,6 +53,7 @@ EVENTS        until 2026-11-21T12:05:00Z, the newest first
   12:00:00    Stale: no good answer
 `)
 	require.NotContains(t, out, "MEASURED", "the status is of now")
+	require.NotContains(t, out, "business-hours", "so are its limits")
 	require.Contains(t, server.reads(), "/api/v1/namespaces/media/events?involvedObject.kind=AutoscalingPolicy,"+
 		"involvedObject.name=resize")
 	require.Contains(t, explainAt("2026-11-21T11:59:59Z"), "\n  none        Kubernetes keeps events for an hour")

@@ -146,13 +146,9 @@ type recorded struct {
 
 // newExplanation is what a policy is, without a decision.
 func newExplanation(p *v1alpha1.AutoscalingPolicy) explanation {
-	limits := v1alpha1.Limits{MinReplicas: decide.MinReplicas(p.Spec), MaxReplicas: p.Spec.MaxReplicas}
-	if p.Status.Limits != nil {
-		limits = *p.Status.Limits
-	}
 	return explanation{
 		Namespace: p.Namespace, Name: p.Name, Target: p.Status.Target, Mode: p.Spec.Mode,
-		MinReplicas: limits.MinReplicas, MaxReplicas: limits.MaxReplicas, ActiveSchedules: limits.Schedules,
+		MinReplicas: decide.MinReplicas(p.Spec), MaxReplicas: p.Spec.MaxReplicas,
 		LatencyObjectiveSeconds: decide.LatencyObjective(p.Spec).Seconds(),
 		Generation:              p.Generation, ObservedGeneration: p.Status.ObservedGeneration,
 	}
@@ -161,6 +157,9 @@ func newExplanation(p *v1alpha1.AutoscalingPolicy) explanation {
 // ofNow is the explanation of the last decision. It has fields of the policy: no text is parsed.
 func ofNow(p *v1alpha1.AutoscalingPolicy, now time.Time) explanation {
 	status, e := p.Status, newExplanation(p)
+	if limits := status.Limits; limits != nil {
+		e.MinReplicas, e.MaxReplicas, e.ActiveSchedules = limits.MinReplicas, limits.MaxReplicas, limits.Schedules
+	}
 	e.lastDecision = &lastDecision{
 		readAt: now, WrittenBy: writerOf(p), hasStatus: len(status.Conditions) > 0,
 		Replicas: replicas{

@@ -74,7 +74,7 @@ func TestTheActuatorFollowsTheCapabilities(t *testing.T) {
 			hpa, plan.BySubresource, hpa,
 			"it is set in spec.actuator, although no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler " +
 				"can read metrics from the adapter: see the log of the adapter, which needs deploy/rbac/certificate.yaml to write " +
-				"its APIService, or use Direct",
+				"its APIService, and --tls-ca-file with --serving-certificate=Files (the chart sets it), or use Direct",
 		},
 		"a named HPA that is right": {plan.Capabilities{}, hpa, plan.BySubresource, hpa, "it is set in spec.actuator"},
 		"a named one that is right": {theirs, direct, plan.BySubresource, direct, "it is set in spec.actuator"},
