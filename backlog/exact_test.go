@@ -120,3 +120,41 @@ func TestAQuickCountIsCheckedWhileMessagesFlow(t *testing.T) {
 	require.NotZero(t, exact)
 	require.LessOrEqual(t, twice, 6, "a quick count is not asked for at each poll to be contradicted")
 }
+
+func TestAQuickCountThatDriftsAtZeroIsContradictedOnce(t *testing.T) {
+	store, err := NewStore(10*time.Second, time.Minute, Bounds{})
+	require.NoError(t, err)
+	topic := Topic{Name: "persistent://public/default/a"}
+	store.Track("me", NewSubscription(Cluster{}, "s", "a"))
+	feed := store.Feed(false)
+	fetch := func(second int, detail Detail) TopicSample {
+		sample := TopicSample{At: midday().Add(time.Duration(second) * time.Second), Detail: detail}
+		for i := range 2 {
+			one := SubscriptionSample{Name: "s"}
+			if second >= 30 && !detail.Has(Precise) {
+				one.BacklogEntries = 50
+			}
+			sample.Partitions = append(sample.Partitions, PartitionSample{
+				Index: i, PublishedMessages: 5, Subscriptions: []SubscriptionSample{one},
+			})
+		}
+		if second == 150 {
+			sample.Partitions, sample.Incomplete = sample.Partitions[:1], ErrPartial
+		}
+		return sample
+	}
+	contradicted := 0
+	for second := 0; second < 300; second += 10 {
+		detail := feed.NextRequest(topic, midday().Add(time.Duration(second)*time.Second)).Detail
+		require.True(t, detail.Has(Precise) || second <= 30, "at %d s", second)
+		sample := fetch(second, detail)
+		if feed.CheckPlausible(topic, sample, nil) != nil {
+			contradicted++
+			again := fetch(second, detail|Precise)
+			require.NoError(t, feed.CheckSecond(topic, sample, again))
+			sample = again
+		}
+		store.Record(topic, sample)
+	}
+	require.Equal(t, 1, contradicted)
+}

@@ -46,7 +46,8 @@ type subscriptionState struct {
 	// missingSince is the first answer since which it is missing.
 	missingSince time.Time
 	stuck        bool // nothing was delivered between the last two answers
-	// precise is true if the last answer counted exactly, for a comparison or because the quick count was implausible.
+	// precise is true if the last answer counted exactly, for a comparison or because the quick count was implausible,
+	// also if it lacked partitions.
 	precise bool
 	// exactAt is the last exact count since anything was published and the backlog was another one; zero for none.
 	exactAt time.Time
@@ -82,7 +83,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		}
 		entries := backlogEntries(on)
 		meanBatch := t.batches.mean(entries)
-		state.recordExact(sample, entries, moved)
+		state.recordExact(sample, entries, moved, sample.At.Before(t.exact.until))
 		state.record(sample, on, pairs, meanBatch)
 		if forget {
 			state.forgetConsumers()
@@ -177,14 +178,13 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 	s.age.observe(sample, answer)
 }
 
-// recordExact records how the answer counted. The history must not include the answer yet. A quick count of another
-// backlog may have drifted, also if nothing was published.
-func (s *subscriptionState) recordExact(sample TopicSample, entries int64, moved bool) {
+// recordExact records how the answer counted, and whether a quick count was contradicted lately. The history must not
+// include the answer yet. A quick count of another backlog may have drifted, also if nothing was published.
+func (s *subscriptionState) recordExact(sample TopicSample, entries int64, moved, contradicted bool) {
 	moved = moved || len(s.history.points) > 0 && s.history.last().total != entries
-	exact := sample.Detail.Has(Precise) && sample.Incomplete == nil
-	s.precise = exact && (s.precise || s.hasBacklog())
+	s.precise = sample.Detail.Has(Precise) && (s.precise || s.hasBacklog() || contradicted)
 	switch {
-	case exact:
+	case sample.Detail.Has(Precise) && sample.Incomplete == nil:
 		s.exactAt = sample.At
 	case moved:
 		s.exactAt = time.Time{}
