@@ -65,14 +65,15 @@ func (s *slowAnswers) bound(detail Detail, failure error, now time.Time) Detail 
 type exactCounts struct {
 	// requestedAt is the time of the last request with an exact count, or of the first request.
 	requestedAt time.Time
-	// until is the time until which all counts are exact, since a quick one was contradicted.
+	// until is the time until which all counts are exact, since a quick one was contradicted, or may be why two disagreed.
 	until time.Time
 }
 
-// wanted reports whether the next count is exact. The comparison waits while requests fail, since it takes longer.
-func (e exactCounts) wanted(failure error, now time.Time) bool {
+// wanted reports whether the next count is exact. The comparison of a backlog waits while requests fail, since it takes
+// longer.
+func (e exactCounts) wanted(hasBacklog bool, failure error, now time.Time) bool {
 	return now.Before(e.until) ||
-		failure == nil && !e.requestedAt.IsZero() && now.Sub(e.requestedAt) >= fullInterval
+		hasBacklog && failure == nil && !e.requestedAt.IsZero() && now.Sub(e.requestedAt) >= fullInterval
 }
 
 // nextDetail returns what to request: consumers while there is a backlog, since decisions then depend on them, and for
@@ -93,7 +94,7 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 		if state.hasBacklog() || state.hasUnacked() || !state.missing && !state.consumers.known {
 			detail |= Consumers
 		}
-		if state.wantsPrecise() || t.wantsExactCount(state) || state.hasBacklog() && t.exact.wanted(t.failure, now) {
+		if state.wantsPrecise() || t.wantsExactCount(state) || t.exact.wanted(state.hasBacklog(), t.failure, now) {
 			detail |= Precise
 		}
 	}

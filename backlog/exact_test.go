@@ -158,3 +158,36 @@ func TestAQuickCountThatDriftsAtZeroIsContradictedOnce(t *testing.T) {
 	}
 	require.Equal(t, 1, contradicted)
 }
+
+func TestAPauseIsAcceptedAlthoughTheQuickCountDrifts(t *testing.T) {
+	topic := Topic{Name: "persistent://public/default/a"}
+	for name, exact := range map[string]int64{"with a backlog": 600, "without a backlog": 0} {
+		t.Run(name, func(t *testing.T) {
+			store, err := NewStore(10*time.Second, time.Minute, Bounds{})
+			require.NoError(t, err)
+			store.Track("me", NewSubscription(Cluster{}, "s", "a"))
+			feed := store.Feed(false)
+			at := func(second int) time.Time { return midday().Add(time.Duration(second) * time.Second) }
+			answer := func(second int, detail Detail, entries int64) TopicSample {
+				published := int64(100 * min(second, 50)) // then producers pause
+				return TopicSample{At: at(second), Detail: detail, Partitions: []PartitionSample{{
+					Index: NotPartitioned, PublishedMessages: 90_000 + published, Subscriptions: []SubscriptionSample{{
+						Name: "s", BacklogEntries: entries, DeliveredMessages: 80_000 + published,
+					}},
+				}}}
+			}
+			for second := 0; second <= 50; second += 10 {
+				store.Record(topic, answer(second, Consumers|Precise, exact))
+			}
+			quick := answer(60, Consumers, exact+4400)
+			require.ErrorIs(t, feed.CheckPlausible(topic, quick, nil), ErrImplausible)
+			refused := feed.CheckSecond(topic, quick, answer(61, Consumers|Precise, exact))
+			require.ErrorIs(t, refused, ErrImplausible)
+			store.Fail(topic, refused)
+			require.True(t, feed.NextRequest(topic, at(70)).Detail.Has(Precise))
+			next := answer(70, Consumers|Precise, exact)
+			require.ErrorIs(t, feed.CheckPlausible(topic, next, nil), ErrImplausible)
+			require.NoError(t, feed.CheckSecond(topic, next, answer(71, Consumers|Precise, exact)))
+		})
+	}
+}

@@ -106,11 +106,12 @@ func (s *Feed) CheckSecond(topic Topic, first, second TopicSample) error {
 		return nil
 	}
 	implausible := state.checkPlausible(second)
-	if implausible == nil && !first.Detail.Has(Precise) {
+	agreed := implausible != nil && second.At.After(state.answeredAt) && len(first.Partitions) > 0 &&
+		state.agree(first, second)
+	if !agreed && !first.Detail.Has(Precise) { // two exact counts may agree
 		state.exact.until = second.At.Add(fullInterval)
 	}
-	newer := second.At.After(state.answeredAt)
-	if implausible == nil || !newer || len(first.Partitions) == 0 || !state.agree(first, second) {
+	if !agreed {
 		return implausible
 	}
 	if !state.changeTo(second).shrunk {
