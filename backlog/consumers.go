@@ -208,10 +208,13 @@ func (r *Reading) countConsumers() {
 // redelivered are the messages that were delivered until the next answer and are neither held nor acknowledged: those
 // of consumers that left. The backlog has entries, so with batches it is an estimate.
 func (c partitionCounters) redelivered(now partitionCounters, published int64, meanBatch float64) float64 {
-	delivered := now.delivered - c.delivered
-	acknowledged := max(0, float64(published)-meanBatch*float64(now.backlogEntries-c.backlogEntries))
-	returned := float64(delivered-(now.unacked-c.unacked)) - acknowledged
-	return min(max(0, returned), float64(c.unacked+delivered))
+	delivered, grown := now.delivered-c.delivered, now.backlogEntries-c.backlogEntries
+	acknowledged := max(0, float64(published)-meanBatch*float64(grown))
+	returned, most := float64(delivered-(now.unacked-c.unacked))-acknowledged, c.unacked+delivered
+	if grown > slack+estimateFactor*published { // a reset cursor, so what was acknowledged is unknown
+		most = c.unacked
+	}
+	return min(max(0, returned), float64(most))
 }
 
 func heldBy(consumers []ConsumerSample) (messages int64) {

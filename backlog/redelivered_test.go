@@ -44,6 +44,9 @@ func TestMessagesOfConsumersThatLeftAreRedelivered(t *testing.T) {
 		"an administrator skips the backlog meanwhile": {
 			sample(10, part{published: 100, delivered: 60, unacked: 0, backlog: 0}, holds("a", 0)), 0,
 		},
+		"an administrator resets the cursor": {
+			sample(10, part{published: 100, delivered: 160, unacked: 60, backlog: 5000}, holds("c", 60)), 60,
+		},
 		"a connection was lost": {
 			sample(10, part{published: 100, delivered: 60, unacked: 0, backlog: 100}), 60,
 		},
