@@ -4,6 +4,7 @@
 package backlog
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -157,13 +158,16 @@ func (s *Store) Record(topic Topic, sample TopicSample) {
 }
 
 // Fail records why a fetch failed. The last answer stays in use until it is stale, unless Pulsar reports that the topic
-// does not exist.
+// does not exist: then it is not used after other failures either.
 func (s *Store) Fail(topic Topic, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.topics[topic]
 	if state == nil {
 		return
+	}
+	if errors.Is(state.failure, ErrTopicNotFound) {
+		state.reset()
 	}
 	state.failure = reason
 	state.slow.fail(reason)

@@ -461,3 +461,21 @@ func BenchmarkStoreReadAt10kSubscriptions(b *testing.B) {
 		i++
 	}
 }
+
+func TestAnAnswerAboutADeletedTopicStaysUnusedWhileOtherRequestsFail(t *testing.T) {
+	store, subscription := newStore(t), backlog.NewSubscription(cluster(), function, orders)
+	store.Track("me", subscription)
+	one := part{published: 9, backlog: 9}
+	store.Record(topic(orders), partitioned(0, backlog.Full, one, one))
+	store.Fail(topic(orders), backlog.ErrTopicNotFound)
+	store.Fail(topic(orders), backlog.ErrUnreachable)
+	_, err := store.Read(subscription, second(20))
+	require.ErrorIs(t, err, backlog.ErrUnreachable)
+
+	again := partitioned(30, backlog.Full, part{published: 2, backlog: 2})
+	require.NoError(t, store.Feed(false).CheckPlausible(topic(orders), again, nil), "it has fewer partitions")
+	store.Record(topic(orders), again)
+	r, err := store.Read(subscription, second(30))
+	require.NoError(t, err)
+	require.InDelta(t, 2, known(t, r.Total), 0)
+}
