@@ -4,8 +4,10 @@
 package controllers
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -102,6 +104,39 @@ func TestAWorkerIsUpdatedAtMostOnceInAnInterval(t *testing.T) {
 	env.answer(6_500, 12_000) // far over the objective, so the decision does not wait for a start
 	env.reconcile()
 	require.Len(t, env.worker.Updates, 2)
+}
+
+// background has the next process send the requests to the worker in the background, as in production. It is called
+// in a bubble of synctest, and answered waits until they have ended.
+func (env *testEnv) background() (answered func()) {
+	env.t.Helper()
+	background := target.NewBackground()
+	env.configure = func(config *target.Config) { config.Background = background }
+	env.restart()
+	ctx, cancel := context.WithCancel(env.t.Context())
+	go func() { _ = background.Start(ctx) }()
+	env.t.Cleanup(cancel)
+	return synctest.Wait
+}
+
+func TestAnUpdateInTheBackgroundIsSeenByTheNextDecision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		env := newWorkerEnv(t, fixture.WorkerPolicy())
+		answered := env.background()
+		env.reconcile()
+		answered()
+		env.firstDecision(700)
+		answered()
+		require.Equal(t, []int32{7}, env.worker.Updates)
+		env.events()
+
+		env.after(testInterval)
+		env.answer(700, 11_000)
+		env.reconcile()
+		require.Equal(t, int32(7), *env.policy().Status.SpecReplicas)
+		require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
+		require.Empty(t, env.events(), "nothing was scaled back")
+	})
 }
 
 func TestAFailOverDoesNotShortenTheInterval(t *testing.T) {

@@ -181,6 +181,37 @@ func TestAnUpdateThatFailsInTheBackgroundIsKnownUntilTheNext(t *testing.T) {
 	})
 }
 
+func TestTheStateAfterAnUpdateInTheBackgroundIsRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		worker := fixture.NewWorker()
+		background, targets := withBackground(t, worker)
+		defer started(t, background)()
+		find := func() int32 {
+			_, _ = targets.Finder.Find(t.Context(), fixture.Namespace, fixture.WorkerPolicy().Spec)
+			synctest.Wait()
+			found, err := targets.Finder.Find(t.Context(), fixture.Namespace, fixture.WorkerPolicy().Spec)
+			require.NoError(t, err)
+			return *found.Replicas
+		}
+		require.Equal(t, int32(3), find())
+		component, err := Component(fixture.WorkerPolicy().Spec.PulsarFunctionRef, fixture.Cluster())
+		require.NoError(t, err)
+		targets.Workers.Update(t.Context(), fixture.Namespace, component, func(ctx context.Context) error {
+			time.Sleep(time.Second)
+			return worker.SetParallelism(ctx, component, 7)
+		}, func(err error) { require.NoError(t, err) })
+		time.Sleep(2 * time.Second)
+		described := worker.Described
+		require.Equal(t, int32(7), find(), "without another request")
+		require.Equal(t, described, worker.Described)
+
+		worker.Parallelism = 8 // as another worker may answer at first
+		time.Sleep(lookupRetryAfter)
+		require.Equal(t, int32(8), find(), "a second time soon")
+	})
+}
+
 func TestAnUpdateThatWaitsIsTheLastOneWanted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

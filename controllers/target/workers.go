@@ -248,6 +248,9 @@ func (w *Workers) Update(ctx context.Context, namespace string, component functi
 			w.failures.Put(component, err, w.now())
 		case begun:
 			w.failures.Delete(component)
+			// The next reconcile must not decide by the number before. Another worker may answer with that for a moment.
+			w.refresh(ctx, component)
+			w.known.Invalidate(component)
 		default:
 			return
 		}
