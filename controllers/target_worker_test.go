@@ -139,6 +139,37 @@ func TestAnUpdateInTheBackgroundIsSeenByTheNextDecision(t *testing.T) {
 	})
 }
 
+func TestAWorkerThatRefusesEachUpdateIsNeverReadyBetween(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		env := newWorkerEnv(t, fixture.WorkerPolicy())
+		env.worker.UpdateError = backlog.Errorf(backlog.ErrForbidden, "grant functions")
+		answered := env.background()
+		env.reconcile()
+		answered()
+		env.firstDecision(700)
+		for published := range int64(15) {
+			answered()
+			env.after(testInterval)
+			env.answer(700, 11_000+published)
+			env.reconcile()
+			status, message := env.condition(v1alpha1.ConditionReady)
+			require.Equal(t, "Unknown/ScaleFailed", status, message)
+		}
+		require.GreaterOrEqual(t, len(env.worker.Updates), 3)
+
+		env.worker.UpdateError = nil
+		for range 5 {
+			env.after(testInterval)
+			env.answer(700, 12_000)
+			env.reconcile()
+			answered()
+		}
+		env.reconcile()
+		status, message := env.condition(v1alpha1.ConditionReady)
+		require.Equal(t, "True/Scaling", status, message)
+	})
+}
+
 func TestAFailOverDoesNotShortenTheInterval(t *testing.T) {
 	env := newWorkerEnv(t, fixture.WorkerPolicy())
 	env.firstDecision(700)

@@ -173,10 +173,12 @@ func TestAnUpdateThatFailsInTheBackgroundIsKnownUntilTheNext(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, results, 1, "one in an interval")
 		time.Sleep(DefaultWorkerUpdateInterval + time.Second)
-		require.NoError(t, targets.Workers.UpdateFailed(component))
+		require.ErrorIs(t, targets.Workers.UpdateFailed(component), backlog.ErrForbidden)
 		update()
 		synctest.Wait()
 		require.Len(t, results, 2)
+		time.Sleep(DefaultWorkerUpdateInterval + updateWaits)
+		require.NoError(t, targets.Workers.UpdateFailed(component), "no update was wanted")
 		stop()
 	})
 }

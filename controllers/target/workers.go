@@ -83,12 +83,13 @@ func (a workerState) troubled() bool {
 
 func newWorkers(config Config) *Workers {
 	every, now := cmp.Or(config.WorkerUpdateInterval, DefaultWorkerUpdateInterval), config.Now
+	waits := max(updateWaits, 2*config.PollInterval)
 	return &Workers{
 		worker: config.Worker, refused: workerRefusal(config), consumers: config.Consumers, every: every, now: now,
 		known:    NewLookups[function.Component, workerState](now, lookupTTL),
 		updates:  backlog.NewCache[function.Component, time.Time](max(every, restartGrace), maxLookups),
-		failures: backlog.NewCache[function.Component, error](every, maxLookups),
-		wanted:   backlog.NewCache[function.Component, update](max(updateWaits, 2*config.PollInterval), maxLookups),
+		failures: backlog.NewCache[function.Component, error](every+waits, maxLookups),
+		wanted:   backlog.NewCache[function.Component, update](waits, maxLookups),
 
 		background: config.Background,
 	}
@@ -258,7 +259,8 @@ func (w *Workers) Update(ctx context.Context, namespace string, component functi
 	})
 }
 
-// UpdateFailed is why the last update of a component failed; nil if it did not, or after the time between two.
+// UpdateFailed is why the last update of a component failed; nil if it did not, or after the time in which the next one
+// has its turn.
 func (w *Workers) UpdateFailed(component function.Component) error {
 	err, _ := w.failures.Get(component, w.now())
 	return err
