@@ -55,9 +55,10 @@ func unlessEarlier(err error) error {
 	return err
 }
 
-// updateFailed is why the last update of the target failed; nil if it did not, or if no worker runs it.
+// updateFailed is why the last update of the target failed; nil if it did not, if no worker runs it, or if the policy
+// begins none, as beside another policy that does.
 func (a applier) updateFailed(subject plan.Subject) error {
-	if subject.Target == nil || subject.Target.Scaling != plan.ByWorker {
+	if subject.Target == nil || subject.Target.Scaling != plan.ByWorker || !subject.Applies() {
 		return nil
 	}
 	component, _ := target.Component(subject.Policy.Spec.PulsarFunctionRef, subject.Target.Subscription.Cluster)

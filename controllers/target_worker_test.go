@@ -198,6 +198,11 @@ func TestAWriteThatFailsCountsForTheInterval(t *testing.T) {
 	require.Contains(t, message, "grant functions")
 	env.reconcile()
 	require.Len(t, env.worker.Updates, 1)
+
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend })
+	env.reconcile()
+	status, _ = env.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "True/RecommendOnly", status, "it updates nothing any longer")
 }
 
 func TestAStoppedFunctionIsNeverWrittenTo(t *testing.T) {
