@@ -38,7 +38,7 @@ type batches struct {
 	last  []written
 	older written
 	// unconfirmed is true if the newest observation comes from the last answer with entries and is much larger than the
-	// one before.
+	// one before, or than one message if it is the first.
 	unconfirmed bool
 	// reported is the mean batch that consumers reported before the first observation; 0 for none.
 	reported float64
@@ -88,7 +88,11 @@ func (b *batches) record(sample TopicSample, seen signs) {
 			since = newest
 		}
 		b.observe(since)
-		b.unconfirmed = !b.steady() && len(b.last) > 1 && b.newestMean() > b.last[len(b.last)-2].mean()
+		before := 1.0
+		if len(b.last) > 1 {
+			before = b.last[len(b.last)-2].mean()
+		}
+		b.unconfirmed = !b.steady() && b.newestMean() > before
 		b.counters, b.signs = now, seen
 	}
 }
@@ -178,7 +182,7 @@ func (b *batches) mean(entries int64) float64 {
 		i := oldest - 1
 		used = used.plus(b.last[i])
 		there, one := b.last[i].entries, b.last[i].mean()
-		if i == newest && b.unconfirmed {
+		if i == newest && i > 0 && b.unconfirmed {
 			// A sudden growth may be an ongoing stall, until the next answer shows otherwise.
 			one = min(one, max(1, b.last[newest-1].mean()))
 		}
