@@ -155,6 +155,7 @@ func TestAWorkerThatRefusesEachUpdateIsNeverReadyBetween(t *testing.T) {
 			status, message := env.condition(v1alpha1.ConditionReady)
 			require.Equal(t, "Unknown/ScaleFailed", status, message)
 		}
+		answered()
 		require.GreaterOrEqual(t, len(env.worker.Updates), 3)
 
 		env.worker.UpdateError = nil

@@ -204,6 +204,7 @@ func TestTheStateAfterAnUpdateInTheBackgroundIsRead(t *testing.T) {
 			return worker.SetParallelism(ctx, component, 7)
 		}, func(err error) { require.NoError(t, err) })
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		described := worker.Described
 		require.Equal(t, int32(7), find(), "without another request")
 		require.Equal(t, described, worker.Described)
