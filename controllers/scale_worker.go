@@ -32,6 +32,8 @@ func (a applier) updateWorker(ctx context.Context, subject plan.Subject, replica
 	case subject.Target.Stopped || subject.Target.Frozen != nil:
 		return nil // a later reconcile scales; the decision shows the hold
 	}
+	policy := *subject.Policy // the reconcile goes on to write its own
+	subject.Policy = &policy
 	a.targets.Workers.Update(ctx, subject.Policy.Namespace, component, func(ctx context.Context) error {
 		return a.worker.SetParallelism(ctx, component, max(1, replicas))
 	}, func(err error) { _ = a.metrics.scaled(ctx, subject, replicas, err) }) // updateFailed returns it
