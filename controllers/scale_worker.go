@@ -43,10 +43,19 @@ func (a applier) updateWorker(ctx context.Context, subject plan.Subject, replica
 // resumeUpdates has the interval between two updates go on after a fail-over: the last decision that changed the
 // replicas began one.
 func (a applier) resumeUpdates(subject plan.Subject, decided time.Time) {
-	if subject.Target.Scaling == plan.ByWorker && subject.Applies() {
-		component, _ := target.Component(subject.Policy.Spec.PulsarFunctionRef, subject.Target.Subscription.Cluster)
+	if component, ok := updates(subject); ok {
 		a.targets.Workers.Resume(component, decided)
 	}
+}
+
+// updates is what the policy updates at a function worker; false if no worker runs its target, or if it updates none,
+// as beside another policy that does.
+func updates(subject plan.Subject) (component function.Component, ok bool) {
+	if subject.Target == nil || subject.Target.Scaling != plan.ByWorker || !subject.Applies() {
+		return component, false
+	}
+	component, err := target.Component(subject.Policy.Spec.PulsarFunctionRef, subject.Target.Subscription.Cluster)
+	return component, err == nil
 }
 
 // unlessEarlier is the error, or nil if it is of what an earlier reconcile began: that is in the status.
@@ -57,13 +66,12 @@ func unlessEarlier(err error) error {
 	return err
 }
 
-// updateFailed is why the last update of the target failed; nil if it did not, if no worker runs it, or if the policy
-// begins none, as beside another policy that does.
+// updateFailed is why the last update of the target failed; nil if it did not, or if the policy begins none.
 func (a applier) updateFailed(subject plan.Subject) error {
-	if subject.Target == nil || subject.Target.Scaling != plan.ByWorker || !subject.Applies() {
+	component, ok := updates(subject)
+	if !ok {
 		return nil
 	}
-	component, _ := target.Component(subject.Policy.Spec.PulsarFunctionRef, subject.Target.Subscription.Cluster)
 	if err := a.targets.Workers.UpdateFailed(component); err != nil {
 		return fmt.Errorf("%w: %w", errEarlier, err)
 	}

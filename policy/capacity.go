@@ -60,19 +60,21 @@ func capacity(in Input, state State) recommendation {
 		return holdCurrent(in, unknownBy(err))
 	}
 	work := state.Floor.work(ready)
-	switch wakes := in.CurrentReplicas == 0 && work >= 1; {
+	wakes := in.CurrentReplicas == 0 && work >= 1
+	switch {
 	case wakes && state.Capacity == nil:
 		return wakeToLearn(in, state.Start, work)
 	case wakes && state.Arrivals != nil: // also if they are unknown now: the backlog is enough
-		if l := newLoad(in, state, ready); l.expected == 0 {
-			return l.wake(state.Capacity.MessagesPerSecond)
-		}
 	case !state.Arrivals.known(in):
 		return withoutArrivals(in)
 	case state.Capacity == nil:
 		return unknownCapacity(in, state.Arrivals.Rate, work)
 	}
-	return newLoad(in, state, ready).lazily(in)
+	l := newLoad(in, state, ready)
+	if wakes && l.expected == 0 {
+		return l.wake(state.Capacity.MessagesPerSecond)
+	}
+	return l.lazily(in)
 }
 
 // lazily recommends more replicas only if messages would otherwise wait too long.

@@ -242,7 +242,7 @@ func TestCertificateFilesMustBeThere(t *testing.T) {
 	require.ErrorContains(t, Serve(t.Context(), config), "no such file")
 }
 
-// vanishing is a connection whose client sends nothing any more, not even that it is gone.
+// vanishing is a connection of a client that sends no more bytes, as after a crash of its machine.
 type vanishing struct {
 	net.Conn
 
