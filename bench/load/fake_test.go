@@ -19,6 +19,8 @@ type fakePulsar struct {
 	// still is the stall, since begun.
 	stillFrom, stillUntil time.Duration
 	begun                 time.Time
+	// callsBack is how long after a message was stored, and perhaps flushed, the client calls back.
+	callsBack time.Duration
 
 	mu     sync.Mutex // guards all below
 	free   time.Time
@@ -59,7 +61,7 @@ type fakeProducer struct {
 func (p *fakeProducer) SendAsync(
 	_ context.Context, message *pulsar.ProducerMessage, answered func(pulsar.MessageID, *pulsar.ProducerMessage, error),
 ) {
-	time.AfterFunc(time.Until(p.pulsar.store(message)), func() { answered(nil, message, nil) })
+	time.AfterFunc(time.Until(p.pulsar.store(message))+p.pulsar.callsBack, func() { answered(nil, message, nil) })
 }
 
 func (p *fakeProducer) FlushWithCtx(ctx context.Context) error {

@@ -126,10 +126,10 @@ func (p *Publisher) send(ctx context.Context, due time.Time) {
 	}
 	producer := p.producers[sequence%uint64(len(p.producers))]
 	producer.SendAsync(ctx, message, func(_ pulsar.MessageID, _ *pulsar.ProducerMessage, err error) {
-		<-p.slots
 		if err == nil { // what is abandoned at the end of ctx is not
 			p.published.Add(1)
 		}
+		<-p.slots
 	})
 }
 
@@ -139,6 +139,25 @@ func (p *Publisher) flush(ctx context.Context) error {
 	for _, producer := range p.producers {
 		if err := producer.FlushWithCtx(ctx); err != nil {
 			return fmt.Errorf("publishing the last messages to %s: %w", p.config.Topic, err)
+		}
+	}
+	return p.settle(ctx)
+}
+
+// settle waits until each message is counted: the client forgets a message before it calls back, so that a flush in
+// between does not wait for it.
+func (p *Publisher) settle(ctx context.Context) error {
+	taken := 0
+	defer func() {
+		for range taken {
+			<-p.slots
+		}
+	}()
+	for ; taken < cap(p.slots); taken++ {
+		select {
+		case p.slots <- struct{}{}:
+		case <-ctx.Done():
+			return fmt.Errorf("publishing the last messages to %s: %w", p.config.Topic, ctx.Err())
 		}
 	}
 	return nil

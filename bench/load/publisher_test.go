@@ -81,6 +81,14 @@ func TestPublisherEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// Pulsar's client forgets a message before it calls back: a flush in between waits for nothing.
+func TestAMessageWhoseCallBackComesAfterTheFlushIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakePulsar{callsBack: time.Second}
+		publish(t, f, "{duration: 1s, constant: {rate: 10}}", Messages{})
+	})
+}
+
 func TestBottleneckNamesTheToolOrPulsar(t *testing.T) {
 	for name, test := range map[string]struct {
 		lag       Lag

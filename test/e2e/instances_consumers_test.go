@@ -50,6 +50,21 @@ func (j *journal) between(from, to time.Time) (n int64, took time.Duration) {
 	return n, took
 }
 
+// messages counts the messages processed, each once, however often Pulsar delivered it.
+func (j *journal) messages() int64 {
+	type message struct {
+		published time.Time // publishers number their messages from 1
+		sequence  uint64
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all := map[message]struct{}{}
+	for _, one := range j.done {
+		all[message{one.Published, one.Sequence}] = struct{}{}
+	}
+	return int64(len(all))
+}
+
 // share is the mean share of the time that each of some instances spent in calls.
 func (j *journal) share(from, to time.Time, instances int) float64 {
 	_, took := j.between(from, to)
@@ -206,7 +221,8 @@ func (c *consumers) follow(t *testing.T, enough func(totals) bool) (seen []answe
 	return seen
 }
 
-// rest waits until n messages are processed and none is in flight.
+// rest waits until n messages are processed, none is in flight and each call is reported: what Pulsar delivers again
+// is processed again.
 func (c *consumers) rest(t *testing.T, n int64) totals {
 	t.Helper()
 	// Counters of one sample are of slightly different times, so two must be equal.
@@ -214,7 +230,11 @@ func (c *consumers) rest(t *testing.T, n int64) totals {
 	c.follow(t, func(now totals) bool {
 		before := last
 		last = now
-		return now == before && now.processed >= n && now.inFlight == 0
+		return now == before && now.processed >= n && now.inFlight == 0 && c.truth.messages() >= n
+	})
+	until(t, func(context.Context) (string, bool) {
+		done, _ := c.truth.between(time.Time{}, time.Now())
+		return fmt.Sprintf("%d calls are reported, %d counted", done, last.processed), done == last.processed
 	})
 	return last
 }
