@@ -110,6 +110,19 @@ func TestMistakesOfTheUserBecomeConditions(t *testing.T) {
 			},
 			condition: v1alpha1.ConditionAutoscalerApplied, status: "Unknown/Pending", tracked: true,
 		},
+		"a policy of this name was deleted, and its autoscaler not yet": {
+			change: func(_ *unstructured.Unstructured, p *v1alpha1.AutoscalingPolicy) []client.Object {
+				left := otherAutoscaler("apps/v1", "Deployment", "web")
+				left.Name = plan.AutoscalerName("resize")
+				left.OwnerReferences = []metav1.OwnerReference{
+					*metav1.NewControllerRef(p, v1alpha1.GroupVersion().WithKind(v1alpha1.KindAutoscalingPolicy)),
+				}
+				left.OwnerReferences[0].UID = "deleted"
+				return []client.Object{left}
+			},
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "Unknown/Pending",
+			message: "waiting until Kubernetes deletes", tracked: true,
+		},
 		"our name is taken": {
 			change: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				taken := otherAutoscaler("apps/v1", "Deployment", "web")

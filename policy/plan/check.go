@@ -111,10 +111,22 @@ func ownProblem(s Subject, a Autoscalers) *Violation {
 		return ScalingProblem(v1alpha1.ReasonOlderPolicy, "AutoscalingPolicy %s %s the same target: delete one of the two",
 			a.OlderPolicy, why)
 	case a.Autoscaler != nil && !metav1.IsControlledBy(a.Autoscaler, s.Policy):
-		return ScalingProblem(v1alpha1.ReasonNameTaken, "HorizontalPodAutoscaler %s exists and is not this policy's: "+
-			"rename or delete it", a.Autoscaler.Name)
+		return nameTaken(s.Policy, "HorizontalPodAutoscaler", a.Autoscaler)
 	}
 	return nil
+}
+
+// nameTaken is the problem that an object, which the policy does not control, has the name of its autoscaler. That of a
+// deleted policy of the same name goes by itself: garbage collection follows the UID.
+func nameTaken(p *v1alpha1.AutoscalingPolicy, kind string, object metav1.Object) *Violation {
+	owner := metav1.GetControllerOfNoCopy(object)
+	if owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy && owner.Name == p.Name &&
+		strings.HasPrefix(owner.APIVersion, v1alpha1.Group+"/") {
+		return ScalingProblem(v1alpha1.ReasonPending, "waiting until Kubernetes deletes %s %s of the deleted policy of "+
+			"this name", kind, object.GetName())
+	}
+	return ScalingProblem(v1alpha1.ReasonNameTaken, "%s %s exists and is not this policy's: rename or delete it", kind,
+		object.GetName())
 }
 
 // otherProblem is the other autoscaler on the target; nil for none.
@@ -169,8 +181,7 @@ func kedaProblem(s Subject, a Autoscalers) *Violation {
 			"cluster: install KEDA, grant the adapter get, list and watch on scaledobjects.keda.sh, or set actuator: Auto")
 	case chooseAdmitted(s, a).Type != v1alpha1.ActuatorKEDA:
 	case a.ScaledObject != nil && a.OwnScaledObject(s.Policy) == nil:
-		return ScalingProblem(v1alpha1.ReasonNameTaken, "%s %s exists and is not this policy's: rename or delete it",
-			KindScaledObject, a.ScaledObject.Name)
+		return nameTaken(s.Policy, KindScaledObject, a.ScaledObject)
 	case len(a.OtherScaledObjects) > 0:
 		// KEDA's webhook refuses a second ScaledObject for a target, even if the first is paused (KEDA 2.21,
 		// apis/keda/v1alpha1/scaledobject_webhook.go, verifyScaledObjects).

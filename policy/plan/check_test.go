@@ -105,6 +105,15 @@ func TestCheckNamesTheFirstFix(t *testing.T) {
 			"HorizontalPodAutoscaler " + plan.AutoscalerName("resize") +
 				" exists and is not this policy's: rename or delete it",
 		},
+		"the autoscaler of a deleted policy of this name is still there": {
+			func(w *plan.Observed) {
+				w.Autoscaler = applied(t, *w)
+				w.Policy.UID = "recreated"
+			},
+			v1alpha1.ConditionAutoscalerApplied, "Pending",
+			"waiting until Kubernetes deletes HorizontalPodAutoscaler " + plan.AutoscalerName("resize") +
+				" of the deleted policy of this name",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -252,6 +252,10 @@ func TestChecksOfKEDA(t *testing.T) {
 			"is not this policy's: rename or delete it",
 		},
 		"a stranger's, Auto": {changes{auto, stranger}, v1alpha1.ReasonNameTaken, "rename or delete it"},
+		"that of a deleted policy of this name": {
+			changes{named, func(o *plan.Observed) { o.Policy.UID = "recreated" }}, v1alpha1.ReasonPending,
+			"waiting until Kubernetes deletes ScaledObject",
+		},
 		"another, paused": {
 			changes{named, other},
 			v1alpha1.ReasonOtherScaledObject,

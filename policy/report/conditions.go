@@ -107,6 +107,14 @@ func Unsure(reason, message string) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionUnknown, Reason: reason, Message: message}
 }
 
+// ofViolation is Unknown for what goes by itself.
+func ofViolation(v *plan.Violation) metav1.Condition {
+	if v.Reason == v1alpha1.ReasonPending {
+		return Unsure(v.Reason, v.Message)
+	}
+	return No(v.Reason, v.Message)
+}
+
 // withoutTarget reports whether the target is not found, so that nothing that follows from it is known.
 func withoutTarget(o plan.Observed) bool {
 	return o.Target == nil || o.NothingToDecide()
@@ -130,7 +138,7 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 	case o.NothingToDecide():
 		return notChecked()
 	case o.Violation != nil:
-		return No(o.Violation.Reason, o.Violation.Message)
+		return ofViolation(o.Violation)
 	case o.applyFailed != nil:
 		return Unsure(v1alpha1.ReasonApplyFailed, retrying+o.applyFailed.Error())
 	case o.scaleFailed != nil:

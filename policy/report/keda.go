@@ -30,10 +30,8 @@ func byKEDA(o plan.Observed) *metav1.Condition {
 		actuator = ""
 	}
 	switch left := plan.KEDARemoval(o.Subject, o.Autoscalers, actuator); { // objects that the actuator does not need
-	case left != nil && left.Reason == v1alpha1.ReasonScaledObjectStays:
-		return new(No(left.Reason, left.Message))
 	case left != nil:
-		return new(Unsure(left.Reason, left.Message))
+		return new(ofViolation(left))
 	case actuator == v1alpha1.ActuatorKEDA:
 		return new(scaledObjectApplied(o))
 	default:
