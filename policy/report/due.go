@@ -141,13 +141,21 @@ func outcomeOf(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicySta
 	return s
 }
 
-// reasonsDiffer reports whether a condition has another status or reason, or a decision another hold, cap or strategy.
+// reasonsDiffer reports whether a condition has another status or reason or asks the user for something else, or a
+// decision another hold, cap or strategy.
 func reasonsDiffer(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	return decidedBy(before.Decision) != decidedBy(after.Decision) || len(before.Conditions) != len(after.Conditions) ||
 		slices.ContainsFunc(after.Conditions, func(c metav1.Condition) bool {
 			was := meta.FindStatusCondition(before.Conditions, c.Type)
-			return was == nil || was.Status != c.Status || was.Reason != c.Reason
+			return was == nil || was.Status != c.Status || was.Reason != c.Reason ||
+				was.Message != c.Message && asksUser(c)
 		})
+}
+
+// asksUser reports whether the message names an object to correct: once it is, the next one has the same reason.
+func asksUser(c metav1.Condition) bool {
+	return c.Status == metav1.ConditionFalse &&
+		(c.Type == v1alpha1.ConditionTargetFound || c.Type == v1alpha1.ConditionAutoscalerApplied)
 }
 
 // decidedBy has the reasons of a decision: its strategy, cap and hold.

@@ -240,6 +240,22 @@ func TestFirstTransitionsAndDecisionsAreWrittenAtOnce(t *testing.T) {
 	require.True(t, r.reconcile(0, at(70), decided), "and so is another spec")
 }
 
+func TestTheNextObjectToCorrectIsWrittenAtOnce(t *testing.T) {
+	conflicting := func(at time.Time, with string) v1alpha1.AutoscalingPolicyStatus {
+		s := ready(at, metav1.ConditionFalse, v1alpha1.ReasonConflictingAutoscaler, with)
+		s.Conditions[0].Type = v1alpha1.ConditionAutoscalerApplied
+		return s
+	}
+	r := newReporter(1, conflicting(noon(), "HorizontalPodAutoscaler first scales it"))
+	later := noon().Add(pollInterval)
+	require.True(t, r.reconcile(0, later, conflicting(later, "HorizontalPodAutoscaler second scales it")))
+	for i := range 60 {
+		now := later.Add(time.Duration(i) * time.Second)
+		r.reconcile(0, now, conflicting(now, fmt.Sprint("port ", i)))
+	}
+	require.LessOrEqual(t, r.most(time.Minute), 9, "a message that changes each time is no news")
+}
+
 func TestTheGuardsThatPassedAreWrittenWithTheDecisionOnly(t *testing.T) {
 	r := newReporter(1, statusAt(noon(), 100))
 	now := noon().Add(10 * time.Second)
