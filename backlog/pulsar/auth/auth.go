@@ -88,6 +88,7 @@ func (c *Credentials) Authenticate(ctx context.Context, access string) (*Transpo
 	if err != nil {
 		return nil, err
 	}
+	c.sessions.redial(s.connections)
 	shown := s.shown
 	if s.tokens != nil {
 		shown, err = s.tokens.authenticate(ctx)
@@ -190,6 +191,9 @@ const (
 	// sessionIdle is the time after which an unused session is dropped, with its cached token. Its connections to brokers
 	// and to an issuer end before that, as idle ones.
 	sessionIdle = 10 * time.Minute
+	// redialEvery bounds how long requests go to an earlier address of a host: a broker that its name was moved away from
+	// may answer for good, and polls leave no connection idle for long enough to end.
+	redialEvery = time.Minute
 )
 
 // session is one set of credentials. It shares its connections with all that have the same certificates.
@@ -227,6 +231,7 @@ type sessions struct {
 	mu          sync.Mutex
 	byMaterial  *backlog.Cache[material, *session]
 	connections *backlog.Cache[material, *http.Transport] // by their certificates
+	dialed      *backlog.Cache[*http.Transport, struct{}] // in the last redialEvery
 }
 
 func newSessions(config Config) *sessions {
@@ -234,6 +239,7 @@ func newSessions(config Config) *sessions {
 		config: config, now: time.Now,
 		byMaterial:  backlog.NewCache[material, *session](sessionIdle, maxSessions),
 		connections: backlog.NewCache[material, *http.Transport](sessionIdle, maxConnections),
+		dialed:      backlog.NewCache[*http.Transport, struct{}](redialEvery, maxConnections),
 	}
 }
 
@@ -266,6 +272,15 @@ func (s *sessions) connectionsFor(certificates material) (*http.Transport, error
 		return nil, err
 	}
 	return s.config.Transport(tlsConfig), nil
+}
+
+// redial ends the idle connections if redialEvery has passed, so that the next requests look up their hosts.
+func (s *sessions) redial(connections *http.Transport) {
+	if _, lately := s.dialed.Get(connections, s.now()); lately {
+		return
+	}
+	s.dialed.Put(connections, struct{}{}, s.now())
+	connections.CloseIdleConnections()
 }
 
 func (s *sessions) close() {

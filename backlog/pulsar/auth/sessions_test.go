@@ -4,9 +4,13 @@
 package auth
 
 import (
+	"context"
+	"crypto/tls"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -48,6 +52,35 @@ func TestEqualCredentialsShareASession(t *testing.T) {
 	require.Same(t, first, open(t, sessions, "one"))
 	require.NotSame(t, first, open(t, sessions, "two"))
 	require.Equal(t, 2, *built)
+}
+
+func TestANameThatMovedIsLookedUpWithinAMinute(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	dials := 0
+	config := testConfig(&observed{})
+	config.Transport = func(*tls.Config) *http.Transport {
+		return &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			dials++
+			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+		}}
+	}
+	credentials, err := New(config)
+	require.NoError(t, err)
+	defer credentials.Close()
+	at := &clock{at: time.Now()}
+	credentials.sessions.now = at.now
+	for second := range 180 { // never idle for long
+		transport, err := credentials.Authenticate(t.Context(), "")
+		require.NoError(t, err)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://moves.example", nil)
+		require.NoError(t, err)
+		response, err := transport.RoundTrip(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, 1+second/60, dials)
+		at.add(time.Second)
+	}
 }
 
 func TestSessionsShareConnectionsUnlessTheirCertificatesDiffer(t *testing.T) {
