@@ -110,23 +110,32 @@ func ownProblem(s Subject, a Autoscalers) *Violation {
 		}
 		return ScalingProblem(v1alpha1.ReasonOlderPolicy, "AutoscalingPolicy %s %s the same target: delete one of the two",
 			a.OlderPolicy, why)
+	case leftBehind(s.Policy, a) != "":
+		return ScalingProblem(v1alpha1.ReasonPending, "waiting until Kubernetes deletes %s of the deleted policy of this name",
+			leftBehind(s.Policy, a))
 	case a.Autoscaler != nil && !metav1.IsControlledBy(a.Autoscaler, s.Policy):
-		return nameTaken(s.Policy, "HorizontalPodAutoscaler", a.Autoscaler)
+		return ScalingProblem(v1alpha1.ReasonNameTaken, "HorizontalPodAutoscaler %s exists and is not this policy's: "+
+			"rename or delete it", a.Autoscaler.Name)
 	}
 	return nil
 }
 
-// nameTaken is the problem that an object, which the policy does not control, has the name of its autoscaler. That of a
-// deleted policy of the same name goes by itself: garbage collection follows the UID.
-func nameTaken(p *v1alpha1.AutoscalingPolicy, kind string, object metav1.Object) *Violation {
-	owner := metav1.GetControllerOfNoCopy(object)
-	if owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy && owner.Name == p.Name &&
-		strings.HasPrefix(owner.APIVersion, v1alpha1.Group+"/") {
-		return ScalingProblem(v1alpha1.ReasonPending, "waiting until Kubernetes deletes %s %s of the deleted policy of "+
-			"this name", kind, object.GetName())
+// leftBehind names an autoscaler of a deleted policy of the same name, which Kubernetes deletes by the policy's UID;
+// empty for none. KEDA's HorizontalPodAutoscaler follows its ScaledObject.
+func leftBehind(p *v1alpha1.AutoscalingPolicy, a Autoscalers) string {
+	of := func(object metav1.Object) bool {
+		owner := metav1.GetControllerOfNoCopy(object)
+		return owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy && owner.Name == p.Name && owner.UID != p.UID &&
+			strings.HasPrefix(owner.APIVersion, v1alpha1.Group+"/")
 	}
-	return ScalingProblem(v1alpha1.ReasonNameTaken, "%s %s exists and is not this policy's: rename or delete it", kind,
-		object.GetName())
+	switch {
+	case a.ScaledObject != nil && of(a.ScaledObject):
+		return KindScaledObject + " " + a.ScaledObject.Name
+	case a.Autoscaler != nil && of(a.Autoscaler):
+		return "HorizontalPodAutoscaler " + a.Autoscaler.Name
+	default:
+		return ""
+	}
 }
 
 // otherProblem is the other autoscaler on the target; nil for none.
@@ -181,7 +190,8 @@ func kedaProblem(s Subject, a Autoscalers) *Violation {
 			"cluster: install KEDA, grant the adapter get, list and watch on scaledobjects.keda.sh, or set actuator: Auto")
 	case chooseAdmitted(s, a).Type != v1alpha1.ActuatorKEDA:
 	case a.ScaledObject != nil && a.OwnScaledObject(s.Policy) == nil:
-		return nameTaken(s.Policy, KindScaledObject, a.ScaledObject)
+		return ScalingProblem(v1alpha1.ReasonNameTaken, "%s %s exists and is not this policy's: rename or delete it",
+			KindScaledObject, a.ScaledObject.Name)
 	case len(a.OtherScaledObjects) > 0:
 		// KEDA's webhook refuses a second ScaledObject for a target, even if the first is paused (KEDA 2.21,
 		// apis/keda/v1alpha1/scaledobject_webhook.go, verifyScaledObjects).

@@ -231,6 +231,10 @@ func TestChecksOfKEDA(t *testing.T) {
 	}
 	stranger := func(o *plan.Observed) { o.ScaledObject.OwnerReferences = nil }
 	other := func(o *plan.Observed) { o.OtherScaledObjects = []string{"theirs"} }
+	recreated := func(o *plan.Observed) {
+		o.Policy.UID = "recreated"
+		o.Autoscaler, o.KEDAAutoscaler = o.KEDAAutoscaler, nil // of a ScaledObject that is not the policy's
+	}
 	type changes []func(*plan.Observed)
 	for name, test := range map[string]struct {
 		given   changes
@@ -253,8 +257,11 @@ func TestChecksOfKEDA(t *testing.T) {
 		},
 		"a stranger's, Auto": {changes{auto, stranger}, v1alpha1.ReasonNameTaken, "rename or delete it"},
 		"that of a deleted policy of this name": {
-			changes{named, func(o *plan.Observed) { o.Policy.UID = "recreated" }}, v1alpha1.ReasonPending,
-			"waiting until Kubernetes deletes ScaledObject",
+			changes{named, recreated}, v1alpha1.ReasonPending, "waiting until Kubernetes deletes ScaledObject",
+		},
+		"that of a deleted policy of this name, Auto": {
+			changes{auto, recreated, func(o *plan.Observed) { o.OtherScaledObjects = []string{o.ScaledObject.Name} }},
+			v1alpha1.ReasonPending, "waiting until Kubernetes deletes ScaledObject",
 		},
 		"another, paused": {
 			changes{named, other},
