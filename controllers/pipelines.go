@@ -37,8 +37,8 @@ func newPipelines() *pipelines {
 	}
 }
 
-// publishes records what a policy's Function publishes by its decision, if that is carried out, which it is not while
-// Ready is False. It returns the topic if its consumers have to decide again: more is expected than before.
+// publishes records what a policy's Function publishes by its decision, if that is carried out, as it is while the
+// policy is Ready. It returns the topic if its consumers have to decide again: more is expected than before.
 func (p *pipelines) publishes(key types.NamespacedName, observed plan.Observed, decision *policy.Decision) (
 	topic backlog.Topic, more bool,
 ) {
@@ -49,7 +49,7 @@ func (p *pipelines) publishes(key types.NamespacedName, observed plan.Observed, 
 	topic = backlog.Topic{Cluster: observed.Target.Subscription.Cluster, Name: observed.Target.Output}
 	var after *policy.Outlook
 	if decision != nil && observed.Violation == nil && observed.Applies() &&
-		!meta.IsStatusConditionFalse(observed.Policy.Status.Conditions, v1alpha1.ConditionReady) {
+		meta.IsStatusConditionTrue(observed.Policy.Status.Conditions, v1alpha1.ConditionReady) {
 		after = decision.Outlook
 	}
 	before := p.replace(key, output{key.Namespace, topic}, after)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,13 +26,15 @@ const piped = "persistent://public/default/piped"
 
 // publisher is a policy of a Function that publishes to a topic.
 func publisher(topic string) plan.Observed {
-	return plan.Observed{
+	observed := plan.Observed{
 		Subject: plan.Subject{
 			Policy: fixture.Policy(), Target: &plan.Target{
 				Output: topic, Subscription: backlog.NewSubscription(fixture.Cluster(), "fn", fixture.Topic),
 			},
 		},
 	}
+	observed.Policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	return observed
 }
 
 func key(namespace, name string) types.NamespacedName {
@@ -97,9 +101,12 @@ func TestWhatAFunctionPublishesIsUnknown(t *testing.T) {
 		},
 		"while its replicas do not follow": func(p *pipelines, first types.NamespacedName) {
 			observed := publisher(piped)
-			observed.Policy.Status.Conditions = []metav1.Condition{
-				{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotFollowed},
-			}
+			observed.Policy.Status.Conditions[0].Status = metav1.ConditionFalse
+			p.publishes(first, observed, processing(10, 50))
+		},
+		"while its writes fail": func(p *pipelines, first types.NamespacedName) {
+			observed := publisher(piped)
+			observed.Policy.Status.Conditions[0].Status = metav1.ConditionUnknown
 			p.publishes(first, observed, processing(10, 50))
 		},
 		"if one of two is unknown": func(p *pipelines, _ types.NamespacedName) {
@@ -144,6 +151,13 @@ func TestAReconcilePassesOnWhatFunctionsPublish(t *testing.T) {
 	env.after(testInterval)
 	env.answerPartitions(backlog.Shared, 150)
 	env.reconcile()
+	hpa := env.autoscaler()
+	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
+		{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionTrue, Reason: "ValidMetricFound"},
+	}
+	require.NoError(t, env.client.Status().Update(t.Context(), hpa))
+	env.reconcile()
+	env.reconcile()
 	next := backlog.NewSubscription(fixture.Cluster(), "next", piped)
 	published := func() *policy.Outlook {
 		return env.reconciler.pipelines.upstream(key(fixture.Namespace, "next"), next)
@@ -163,6 +177,7 @@ func TestAReconcilePassesOnWhatFunctionsPublish(t *testing.T) {
 	require.ErrorIs(t, err, env.readFails)
 	require.Nil(t, published(), "an outlook ends, and the consumers' replicas with it")
 	env.readFails = nil
+	env.reconcile()
 	env.reconcile()
 	require.NotNil(t, published())
 
