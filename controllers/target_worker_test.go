@@ -121,7 +121,9 @@ func (env *testEnv) background() (answered func()) {
 
 func TestAnUpdateInTheBackgroundIsSeenByTheNextDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const takes = 5 * time.Second // a package is loaded
 		env := newWorkerEnv(t, fixture.WorkerPolicy())
+		env.worker.UpdateTakes = takes
 		answered := env.background()
 		env.reconcile()
 		answered()
@@ -129,13 +131,16 @@ func TestAnUpdateInTheBackgroundIsSeenByTheNextDecision(t *testing.T) {
 		answered()
 		require.Equal(t, []int32{7}, env.worker.Updates)
 		env.events()
-
-		env.after(testInterval)
-		env.answer(700, 11_000)
-		env.reconcile()
+		for i, wait := range []time.Duration{0, takes} {
+			time.Sleep(wait)
+			answered()
+			env.after(testInterval)
+			env.answer(700, 11_000+int64(i))
+			env.reconcile()
+			require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
+			require.Empty(t, env.events(), "nothing was scaled back")
+		}
 		require.Equal(t, int32(7), *env.policy().Status.SpecReplicas)
-		require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
-		require.Empty(t, env.events(), "nothing was scaled back")
 	})
 }
 

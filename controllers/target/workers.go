@@ -49,6 +49,8 @@ type Workers struct {
 	// updates are the times of the controller's last updates, and failures the errors of those that failed.
 	updates  *backlog.Cache[function.Component, time.Time]
 	failures *backlog.Cache[function.Component, error]
+	// updating are those that are sent now, until the state after them is read.
+	updating *backlog.Cache[function.Component, struct{}]
 	// wanted are the updates that wait for their turn.
 	wanted *backlog.Cache[function.Component, update]
 	// background sends the requests for policies; nil if callers wait for them.
@@ -89,6 +91,7 @@ func newWorkers(config Config) *Workers {
 		known:    NewLookups[function.Component, workerState](now, lookupTTL),
 		updates:  backlog.NewCache[function.Component, time.Time](max(every, restartGrace), maxLookups),
 		failures: backlog.NewCache[function.Component, error](every+waits, maxLookups),
+		updating: backlog.NewCache[function.Component, struct{}](updateWaits, maxLookups),
 		wanted:   backlog.NewCache[function.Component, update](waits, maxLookups),
 
 		background: config.Background,
@@ -96,10 +99,13 @@ func newWorkers(config Config) *Workers {
 }
 
 // find returns the last state of the component of a policy in the namespace, and reads it again when it is due, in the
-// background unless the caller waits. It fails with ErrPending before the first answer.
+// background unless the caller waits. Otherwise it fails with ErrPending before the first answer, and during an update.
 func (w *Workers) find(ctx context.Context, namespace string, component function.Component, waits bool) (
 	workerState, error,
 ) {
+	if _, updating := w.updating.Get(component, w.now()); updating && !waits {
+		return workerState{}, ErrPending
+	}
 	if !w.known.valid(component) {
 		background := w.background
 		if waits {
@@ -116,16 +122,14 @@ func (w *Workers) find(ctx context.Context, namespace string, component function
 	return state, nil
 }
 
-// refresh reads the state of a component. One that was read before an update is due again.
+// refresh reads the state of a component, unless an update begins meanwhile.
 func (w *Workers) refresh(ctx context.Context, component function.Component) {
 	before, _ := w.known.Last(component)
 	at, valid := w.now(), workerLookupTTL
 	after := w.read(ctx, component, before)
 	switch updated, ever := w.updatedAt(component); {
-	case errors.Is(after.trouble, context.Canceled):
+	case errors.Is(after.trouble, context.Canceled), ever && updated.After(at):
 		return
-	case ever && !updated.Before(at):
-		valid = 0
 	case after.troubled():
 		valid = lookupRetryAfter
 	}
@@ -242,6 +246,8 @@ func (w *Workers) Update(ctx context.Context, namespace string, component functi
 		}
 		begun, err := w.beginUpdate(ctx, component)
 		if begun {
+			w.updating.Put(component, struct{}{}, w.now())
+			defer w.updating.Delete(component)
 			err = last.send(ctx)
 		}
 		switch {
@@ -249,7 +255,7 @@ func (w *Workers) Update(ctx context.Context, namespace string, component functi
 			w.failures.Put(component, err, w.now())
 		case begun:
 			w.failures.Delete(component)
-			// The next reconcile must not decide by the number before. Another worker may answer with that for a moment.
+			// No reconcile may decide by the number before. Another worker may answer with that for a moment.
 			w.refresh(ctx, component)
 			w.known.Invalidate(component)
 		default:
