@@ -88,7 +88,7 @@ func (c *Credentials) Authenticate(ctx context.Context, access string) (*Transpo
 	if err != nil {
 		return nil, err
 	}
-	c.sessions.redial(s.connections)
+	s.connections.redial(c.sessions.now())
 	shown := s.shown
 	if s.tokens != nil {
 		shown, err = s.tokens.authenticate(ctx)
@@ -151,7 +151,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // Handshake returns what a connection of the binary protocol sends in place of headers, and how it uses TLS.
 func (t *Transport) Handshake() (method, secret string, config *tls.Config) {
-	return t.shown.methodName(), t.shown.secret, t.session.connections.TLSClientConfig
+	return t.shown.methodName(), t.shown.secret, t.session.connections.current().TLSClientConfig
 }
 
 // ShowsCertificate reports whether a client certificate authenticates.
@@ -196,16 +196,47 @@ const (
 	redialEvery = time.Minute
 )
 
+// connections are shared by sessions with the same certificates. redial replaces their transport: the connections in use
+// end with their requests then, since none begins on the one before.
+type connections struct {
+	// mu guards transport, and since, which is when it became the current one.
+	mu        sync.Mutex
+	transport *http.Transport
+	since     time.Time
+}
+
+func (c *connections) current() *http.Transport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.transport
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *connections) RoundTrip(req *http.Request) (*http.Response, error) {
+	return c.current().RoundTrip(req)
+}
+
+// redial has the requests after redialEvery look up their hosts.
+func (c *connections) redial(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.since) < redialEvery {
+		return
+	}
+	defer c.transport.CloseIdleConnections()
+	c.transport, c.since = c.transport.Clone(), now
+}
+
 // session is one set of credentials. It shares its connections with all that have the same certificates.
 type session struct {
 	material    material
-	connections *http.Transport
+	connections *connections
 	chain       http.RoundTripper
 	shown       authorization // unless there are tokens
 	tokens      *tokenSource  // nil without an issuer
 }
 
-func newSession(m material, connections *http.Transport, config Config) (*session, error) {
+func newSession(m material, connections *connections, config Config) (*session, error) {
 	s := &session{
 		material: m, connections: connections, chain: config.Chain(connections), shown: authorization{method: m.Method},
 	}
@@ -230,16 +261,14 @@ type sessions struct {
 	// mu makes a look-up and what it adds one step; the caches have locks of their own.
 	mu          sync.Mutex
 	byMaterial  *backlog.Cache[material, *session]
-	connections *backlog.Cache[material, *http.Transport] // by their certificates
-	dialed      *backlog.Cache[*http.Transport, struct{}] // in the last redialEvery
+	connections *backlog.Cache[material, *connections] // by their certificates
 }
 
 func newSessions(config Config) *sessions {
 	return &sessions{
 		config: config, now: time.Now,
 		byMaterial:  backlog.NewCache[material, *session](sessionIdle, maxSessions),
-		connections: backlog.NewCache[material, *http.Transport](sessionIdle, maxConnections),
-		dialed:      backlog.NewCache[*http.Transport, struct{}](redialEvery, maxConnections),
+		connections: backlog.NewCache[material, *connections](sessionIdle, maxConnections),
 	}
 }
 
@@ -263,7 +292,7 @@ func (s *sessions) open(m material) (*session, error) {
 }
 
 // connectionsFor returns the connections for certificates: tokens, users and passwords are headers of each request.
-func (s *sessions) connectionsFor(certificates material) (*http.Transport, error) {
+func (s *sessions) connectionsFor(certificates material) (*connections, error) {
 	if shared, known := s.connections.Get(certificates, s.now()); known {
 		return shared, nil
 	}
@@ -271,16 +300,7 @@ func (s *sessions) connectionsFor(certificates material) (*http.Transport, error
 	if err != nil {
 		return nil, err
 	}
-	return s.config.Transport(tlsConfig), nil
-}
-
-// redial ends the idle connections if redialEvery has passed, so that the next requests look up their hosts.
-func (s *sessions) redial(connections *http.Transport) {
-	if _, lately := s.dialed.Get(connections, s.now()); lately {
-		return
-	}
-	s.dialed.Put(connections, struct{}{}, s.now())
-	connections.CloseIdleConnections()
+	return &connections{transport: s.config.Transport(tlsConfig), since: s.now()}, nil
 }
 
 func (s *sessions) close() {
@@ -290,6 +310,6 @@ func (s *sessions) close() {
 		}
 	}
 	for _, connections := range s.connections.Values() {
-		connections.CloseIdleConnections()
+		connections.current().CloseIdleConnections()
 	}
 }

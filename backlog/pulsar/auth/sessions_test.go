@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -55,13 +56,18 @@ func TestEqualCredentialsShareASession(t *testing.T) {
 }
 
 func TestANameThatMovedIsLookedUpWithinAMinute(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	ends := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
+		answer.Header().Set("Connection-From", r.RemoteAddr)
+		if r.URL.Path == "/long" {
+			answer.(http.Flusher).Flush()
+			<-ends
+		}
+	}))
 	defer server.Close()
-	dials := 0
 	config := testConfig(&observed{})
 	config.Transport = func(*tls.Config) *http.Transport {
 		return &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			dials++
 			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 		}}
 	}
@@ -70,22 +76,46 @@ func TestANameThatMovedIsLookedUpWithinAMinute(t *testing.T) {
 	defer credentials.Close()
 	at := &clock{at: time.Now()}
 	credentials.sessions.now = at.now
-	for second := range 180 { // never idle for long
+	request := func(path string) *http.Response {
+		at.add(time.Second)
 		transport, err := credentials.Authenticate(t.Context(), "")
 		require.NoError(t, err)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://moves.example", nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://moves.example"+path, nil)
 		require.NoError(t, err)
 		response, err := transport.RoundTrip(request)
 		require.NoError(t, err)
+		return response
+	}
+	minutes := map[string]map[int]bool{} // by connection
+	count := func(minute int, response *http.Response) {
+		from := response.Header.Get("Connection-From")
+		if minutes[from] == nil {
+			minutes[from] = map[int]bool{}
+		}
+		minutes[from][minute] = true
+	}
+	long := request("/long")
+	for second := 1; second < 180; second++ { // never idle for long
+		response := request("/short")
+		count(second/60, response)
 		require.NoError(t, response.Body.Close())
-		require.Equal(t, 1+second/60, dials)
-		at.add(time.Second)
+		if second == 60 {
+			count(0, long)
+			close(ends)
+			_, err := io.ReadAll(long.Body)
+			require.NoError(t, err)
+			require.NoError(t, long.Body.Close())
+		}
+	}
+	require.Len(t, minutes, 4, "the long request, and one connection a minute: %v", minutes)
+	for from, used := range minutes {
+		require.Len(t, used, 1, from)
 	}
 }
 
 func TestSessionsShareConnectionsUnlessTheirCertificatesDiffer(t *testing.T) {
 	sessions, _, _ := newTestSessions(t)
-	connections := func(m material) *http.Transport {
+	connections := func(m material) *connections {
 		opened, err := sessions.open(m)
 		require.NoError(t, err)
 		return opened.connections
