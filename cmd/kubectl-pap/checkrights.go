@@ -93,16 +93,18 @@ func allRights() []right {
 
 // withoutScaleRight is a warning for a StatefulSet that an autoscaler scales: it is for changes from and to zero. Those
 // of other kinds come with the right to read them.
-func withoutScaleRight(spec v1alpha1.AutoscalingPolicySpec) checkResult {
-	if spec.ScaleTargetRef.Kind == cluster.KindStatefulSet && spec.Actuator != v1alpha1.ActuatorDirect &&
-		decide.MinReplicas(spec) > 0 {
+func withoutScaleRight(p *v1alpha1.AutoscalingPolicy) checkResult {
+	direct := p.Spec.Actuator == v1alpha1.ActuatorDirect ||
+		p.Status.Actuator != nil && p.Status.Actuator.Type == v1alpha1.ActuatorDirect
+	if p.Spec.ScaleTargetRef.Kind == cluster.KindStatefulSet && !direct && decide.MinReplicas(p.Spec) > 0 {
 		return resultWarning
 	}
 	return resultError
 }
 
 // policyRights are an error if a policy never scales without them, and a warning if it may.
-func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) (needed []right) {
+func policyRights(kinds meta.RESTMapper, p *v1alpha1.AutoscalingPolicy) (needed []right) {
+	spec := p.Spec
 	add := func(missing checkResult, r right) {
 		r.missing = missing
 		needed = append(needed, r)
@@ -116,7 +118,7 @@ func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) (n
 		if isComponent {
 			add(resultError, right{"patch", group.Group, resource, "", "rbac.functionMeshes", "functionmeshes.yaml", ""})
 		} else {
-			add(withoutScaleRight(spec), scaleRight(group.Group, resource))
+			add(withoutScaleRight(p), scaleRight(group.Group, resource))
 		}
 		if spec.ConflictPolicy == v1alpha1.ConflictTakeOver && group.Group == cluster.FunctionMeshGroup && !isComponent {
 			add(resultWarning, right{"patch", group.Group, resource, "", valueTakeOver, "takeover.yaml", ""})
@@ -148,7 +150,7 @@ func policyRights(kinds meta.RESTMapper, spec v1alpha1.AutoscalingPolicySpec) (n
 // neededRights are policyRights, with an error for a maxReplicas that cannot be taken over: the status in mode
 // Recommend has no conflict that TakeOver resolves.
 func (c checker) neededRights(ctx context.Context, p *v1alpha1.AutoscalingPolicy, mode v1alpha1.Mode) []right {
-	needed := policyRights(c.kube.RESTMapper(), p.Spec)
+	needed := policyRights(c.kube.RESTMapper(), p)
 	at := slices.IndexFunc(needed, func(r right) bool {
 		return r.value == valueTakeOver && r.group == cluster.FunctionMeshGroup
 	})

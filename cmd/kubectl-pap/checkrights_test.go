@@ -43,7 +43,7 @@ func TestCheckInstallNamesMissingRights(t *testing.T) {
 func TestTheFilesGrantTheRights(t *testing.T) {
 	p := judgedPolicy()
 	p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
-	for _, r := range append(allRights(), policyRights(kindsOf(true), p.Spec)...) {
+	for _, r := range append(allRights(), policyRights(kindsOf(true), &p)...) {
 		text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "rbac", r.file))
 		require.NoError(t, err)
 		found := false
@@ -169,7 +169,7 @@ func TestPolicyRightsFollowTheSpec(t *testing.T) {
 			p := judgedPolicy()
 			test.change(&p.Spec)
 			var got []string
-			for _, r := range policyRights(test.kinds, p.Spec) {
+			for _, r := range policyRights(test.kinds, &p) {
 				text := r.String()
 				if r.missing != resultError {
 					text = string(r.missing) + ": " + text
@@ -179,6 +179,13 @@ func TestPolicyRightsFollowTheSpec(t *testing.T) {
 			require.Equal(t, test.want, got)
 		})
 	}
+}
+
+func TestAStatefulSetThatAutoScalesDirectlyNeedsTheRight(t *testing.T) {
+	p := judgedPolicy()
+	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "resize"}
+	p.Status.Actuator = &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect}
+	require.Equal(t, resultError, policyRights(kindsOf(true), &p)[0].missing)
 }
 
 // TestAFunctionWithMaxReplicasHasToBeTakenOver: the status in mode Recommend has no conflict that TakeOver resolves.
