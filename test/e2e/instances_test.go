@@ -221,8 +221,9 @@ func testPython(t *testing.T, g *ground) {
 	}, end, "calls that fail are not counted")
 	c.requireServiceTime(t, end)
 	more := failEvery - end.received%failEvery // the next call that fails would be one of few: busy would be unknown
+	before := c.truth.messages()
 	c.burst(t, more)
-	end = c.rest(t, c.truth.messages()+more-1)
+	end = c.rest(t, before+more-1)
 
 	_, stop := c.publish(t, load.Constant(1))
 	light := c.measure(t, end.calls+1, end.calls+7)
