@@ -121,9 +121,8 @@ func (env *testEnv) background() (answered func()) {
 
 func TestAnUpdateInTheBackgroundIsSeenByTheNextDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const takes = 5 * time.Second // a package is loaded
 		env := newWorkerEnv(t, fixture.WorkerPolicy())
-		env.worker.UpdateTakes = takes
+		env.worker.Answers = make(chan struct{})
 		answered := env.background()
 		env.reconcile()
 		answered()
@@ -131,15 +130,17 @@ func TestAnUpdateInTheBackgroundIsSeenByTheNextDecision(t *testing.T) {
 		answered()
 		require.Equal(t, []int32{7}, env.worker.Updates)
 		env.events()
-		for i, wait := range []time.Duration{0, takes} {
-			time.Sleep(wait)
-			answered()
+		requireStays := func(published int64) {
 			env.after(testInterval)
-			env.answer(700, 11_000+int64(i))
+			env.answer(700, published)
 			env.reconcile()
 			require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
 			require.Empty(t, env.events(), "nothing was scaled back")
 		}
+		requireStays(11_000) // while the worker loads the package
+		close(env.worker.Answers)
+		answered()
+		requireStays(11_001)
 		require.Equal(t, int32(7), *env.policy().Status.SpecReplicas)
 	})
 }

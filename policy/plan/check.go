@@ -111,8 +111,8 @@ func ownProblem(s Subject, a Autoscalers) *Violation {
 		return ScalingProblem(v1alpha1.ReasonOlderPolicy, "AutoscalingPolicy %s %s the same target: delete one of the two",
 			a.OlderPolicy, why)
 	case leftBehind(s.Policy, a) != "":
-		return ScalingProblem(v1alpha1.ReasonPending, "waiting until Kubernetes deletes %s of the deleted policy of this name",
-			leftBehind(s.Policy, a))
+		return ScalingProblem(v1alpha1.ReasonPending, "waiting until Kubernetes deletes %s of the deleted policy of "+
+			"this name", leftBehind(s.Policy, a))
 	case a.Autoscaler != nil && !metav1.IsControlledBy(a.Autoscaler, s.Policy):
 		return ScalingProblem(v1alpha1.ReasonNameTaken, "HorizontalPodAutoscaler %s exists and is not this policy's: "+
 			"rename or delete it", a.Autoscaler.Name)

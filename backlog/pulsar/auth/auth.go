@@ -196,8 +196,8 @@ const (
 	redialEvery = time.Minute
 )
 
-// connections are shared by sessions with the same certificates. redial replaces their transport: the connections in use
-// end with their requests then, since none begins on the one before.
+// connections are shared by sessions with the same certificates. Those in use end with their requests once redial has
+// replaced the transport.
 type connections struct {
 	// mu guards transport, and since, which is when it became the current one.
 	mu        sync.Mutex
