@@ -63,7 +63,7 @@ func (s *slowAnswers) bound(detail Detail, failure error, now time.Time) Detail 
 
 // exactCounts compares the quick counts of a backlog with exact ones.
 type exactCounts struct {
-	// requestedAt is the time of the last request with an exact count, or of the first request.
+	// requestedAt is the time of the last request with an exact count.
 	requestedAt time.Time
 	// until is the time until which all counts are exact, since a quick one was contradicted, or may be why two disagreed.
 	until time.Time
@@ -73,7 +73,7 @@ type exactCounts struct {
 // longer.
 func (e exactCounts) wanted(hasBacklog bool, failure error, now time.Time) bool {
 	return now.Before(e.until) ||
-		hasBacklog && failure == nil && !e.requestedAt.IsZero() && now.Sub(e.requestedAt) >= fullInterval
+		hasBacklog && failure == nil && now.Sub(e.requestedAt) >= fullInterval
 }
 
 // nextDetail returns what to request: consumers while there is a backlog, since decisions then depend on them, and for
@@ -138,12 +138,12 @@ func (t *topicState) wantsExactCount(s *subscriptionState) bool {
 	return err == nil && rate == 0
 }
 
-// wantsPrecise reports whether the quick count may be wrong: it is near zero, or there is a backlog that no consumer
-// gets although dispatch is not blocked. After an exact answer near zero, the next ones stay exact, since otherwise a
-// count that drifted would come and go.
+// wantsPrecise reports whether the quick count may be wrong: there is no earlier one to contradict it, it is near zero,
+// or there is a backlog that no consumer gets although dispatch is not blocked. After an exact answer near zero, the
+// next ones stay exact, since otherwise a count that drifted would come and go.
 func (s *subscriptionState) wantsPrecise() bool {
 	if len(s.history.points) == 0 {
-		return false
+		return !s.missing
 	}
 	last := s.history.last()
 	switch {

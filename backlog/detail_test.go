@@ -40,7 +40,7 @@ func TestNextRequestHasWhatDecisionsNeed(t *testing.T) {
 		after   int // seconds since midday
 		want    Detail
 	}{
-		"everything but the costly of a topic that was never read": {want: Full},
+		"everything but the costly of a topic that was never read": {want: Full | Precise},
 		"nothing for an idle topic": {
 			answers: []TopicSample{busy(one(0, Full, waits(0, 0)), 5)},
 			after:   10, want: Slim,
@@ -133,6 +133,7 @@ func TestNextRequestHasWhatDecisionsNeed(t *testing.T) {
 			store.Track("me", subscription)
 			topic := Topic{Name: "persistent://public/default/orders"}
 			for _, answer := range test.answers {
+				(*Feed)(store).NextRequest(topic, answer.At)
 				store.Record(topic, answer)
 			}
 			if test.failure != nil {

@@ -71,10 +71,11 @@ func TestAQuickCountIsCheckedWhileMessagesFlow(t *testing.T) {
 	store.Track("me", subscription)
 	feed := store.Feed(false)
 	second, exact, twice := 0, 0, 0
+	drifted := func() int64 { return int64(200 * second) } // slowly enough that no quick count contradicts the one before
 	fetch := func(detail Detail) TopicSample {
-		entries := int64(40_000) // of which 35,000 were acknowledged
-		if detail.Has(Precise) {
-			entries = 5_000
+		entries := int64(5_000)
+		if !detail.Has(Precise) {
+			entries += drifted()
 		}
 		messages := int64(100 * second)
 		return TopicSample{
@@ -101,9 +102,9 @@ func TestAQuickCountIsCheckedWhileMessagesFlow(t *testing.T) {
 		}
 		reading, err := store.Read(subscription, now)
 		require.NoError(t, err)
-		want := 40_000.0
-		if second >= 60 {
-			want = 5_000
+		want := 5_000.0
+		if second < 60 {
+			want += float64(drifted())
 		}
 		total, err := reading.Total.Value()
 		require.NoError(t, err)
@@ -157,6 +158,24 @@ func TestAQuickCountThatDriftsAtZeroIsContradictedOnce(t *testing.T) {
 		store.Record(topic, sample)
 	}
 	require.Equal(t, 1, contradicted)
+}
+
+func TestABacklogWithoutAnEarlierOneIsCountedExactly(t *testing.T) {
+	store, err := NewStore(10*time.Second, time.Minute, Bounds{})
+	require.NoError(t, err)
+	topic := Topic{Name: "persistent://public/default/a"}
+	store.Track("me", NewSubscription(Cluster{}, "s", "a"))
+	requested := func(second int) Detail {
+		return store.Feed(false).NextRequest(topic, midday().Add(time.Duration(second)*time.Second)).Detail
+	}
+	require.True(t, requested(0).Has(Precise), "after a start")
+	store.Record(topic, TopicSample{At: midday(), Detail: Full | Precise, Partitions: []PartitionSample{{
+		Index: NotPartitioned, PublishedMessages: 5, Subscriptions: []SubscriptionSample{{Name: "s"}},
+	}}})
+	require.False(t, requested(10).Has(Precise))
+	store.Fail(topic, ErrTopicNotFound)
+	store.Fail(topic, ErrUnavailable)
+	require.True(t, requested(80).Has(Precise), "after the topic was missing")
 }
 
 func TestAPauseIsAcceptedAlthoughTheQuickCountDrifts(t *testing.T) {

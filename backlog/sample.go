@@ -26,7 +26,7 @@ const (
 	// Bytes adds the backlog in bytes: it takes a lock that appends also need, for each subscription.
 	Bytes
 
-	// Slim has no detail, and Full is the first request of a topic.
+	// Slim has no detail. The first request of a topic is Full and Precise.
 	Slim Detail = 0
 	Full        = Consumers | Entries
 )

@@ -208,7 +208,7 @@ func (s *Feed) NextRequest(topic Topic, now time.Time) Request {
 	}
 	detail := state.nextDetail(now)
 	state.slow.requested, state.slow.requestedAt = detail, now
-	if detail.Has(Precise) || state.exact.requestedAt.IsZero() {
+	if detail.Has(Precise) {
 		state.exact.requestedAt = now
 	}
 	return Request{Detail: detail, Subscriptions: slices.Sorted(maps.Keys(state.subscriptions))}

@@ -212,7 +212,7 @@ func TestPollerRequestsDetailsOnlyWhileThereIsBacklog(t *testing.T) {
 			store.Track("me", backlog.NewSubscription(cluster(), function, orders))
 			time.Sleep(55 * time.Second)
 			source.mu.Lock()
-			require.Equal(t, backlog.Full, source.details[0])
+			require.Equal(t, backlog.Full|backlog.Precise, source.details[0])
 			require.NotContains(t, source.details[1:], backlog.Consumers, "an idle topic has slim requests")
 			source.backlog = 5
 			source.mu.Unlock()
