@@ -69,10 +69,10 @@ type exactCounts struct {
 	until time.Time
 }
 
-// wanted reports whether the next count is exact. The comparison of a backlog waits while requests fail, since it takes
-// longer.
+// wanted reports whether the next count is exact, however late it is after two answers disagreed. The comparison of a
+// backlog waits while requests fail, since it takes longer.
 func (e exactCounts) wanted(hasBacklog bool, failure error, now time.Time) bool {
-	return now.Before(e.until) ||
+	return now.Before(e.until) || errors.Is(failure, ErrImplausible) ||
 		hasBacklog && failure == nil && now.Sub(e.requestedAt) >= fullInterval
 }
 

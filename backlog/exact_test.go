@@ -180,7 +180,14 @@ func TestABacklogWithoutAnEarlierOneIsCountedExactly(t *testing.T) {
 
 func TestAPauseIsAcceptedAlthoughTheQuickCountDrifts(t *testing.T) {
 	topic := Topic{Name: "persistent://public/default/a"}
-	for name, exact := range map[string]int64{"with a backlog": 600, "without a backlog": 0} {
+	for name, test := range map[string]struct {
+		exact int64
+		next  int
+	}{
+		"with a backlog":                {600, 70},
+		"without a backlog":             {0, 70},
+		"at an interval of two minutes": {0, 180},
+	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := NewStore(10*time.Second, time.Minute, Bounds{})
 			require.NoError(t, err)
@@ -196,17 +203,17 @@ func TestAPauseIsAcceptedAlthoughTheQuickCountDrifts(t *testing.T) {
 				}}}
 			}
 			for second := 0; second <= 50; second += 10 {
-				store.Record(topic, answer(second, Consumers|Precise, exact))
+				store.Record(topic, answer(second, Consumers|Precise, test.exact))
 			}
-			quick := answer(60, Consumers, exact+4400)
+			quick := answer(60, Consumers, test.exact+4400)
 			require.ErrorIs(t, feed.CheckPlausible(topic, quick, nil), ErrImplausible)
-			refused := feed.CheckSecond(topic, quick, answer(61, Consumers|Precise, exact))
+			refused := feed.CheckSecond(topic, quick, answer(61, Consumers|Precise, test.exact))
 			require.ErrorIs(t, refused, ErrImplausible)
 			store.Fail(topic, refused)
-			require.True(t, feed.NextRequest(topic, at(70)).Detail.Has(Precise))
-			next := answer(70, Consumers|Precise, exact)
+			require.True(t, feed.NextRequest(topic, at(test.next)).Detail.Has(Precise))
+			next := answer(test.next, Consumers|Precise, test.exact)
 			require.ErrorIs(t, feed.CheckPlausible(topic, next, nil), ErrImplausible)
-			require.NoError(t, feed.CheckSecond(topic, next, answer(71, Consumers|Precise, exact)))
+			require.NoError(t, feed.CheckSecond(topic, next, answer(test.next+1, Consumers|Precise, test.exact)))
 		})
 	}
 }
