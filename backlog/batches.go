@@ -76,11 +76,13 @@ func (b *batches) record(sample TopicSample, seen signs) {
 		b.observe(written{entries: sample.PeekedEntries, messages: sample.PeekedMessages}) // older than the counted messages
 	}
 	since, now := b.writtenSince(sample)
+	belongs := b.belongsToNewest(since, seen) || b.endsFirstStall(since)
 	b.unconfirmed = false
 	b.countedAt = sample.At
-	if b.belongsToNewest(since, seen) {
+	if belongs {
 		newest := len(b.last) - 1
 		b.last[newest], b.counters = b.last[newest].plus(since), now
+		return
 	}
 	if since.entries >= leastEntries || since.entries > 0 && len(b.last) == 0 {
 		if before, newest, ok := b.split(since, seen); ok {
@@ -105,6 +107,13 @@ func (b *batches) belongsToNewest(since written, seen signs) bool {
 	}
 	newest := b.last[len(b.last)-1]
 	return seen.published == 0 || since.messages <= newest.entries-newest.messages
+}
+
+// endsFirstStall reports whether the messages of these entries were counted in the first observation, before they were
+// written: too few came with them. Transactions have as few, but not less than leastMean.
+func (b *batches) endsFirstStall(since written) bool {
+	return b.unconfirmed && len(b.last) == 1 && since.messages < since.entries &&
+		(since.entries < leastMarked || since.mean() < leastMean)
 }
 
 // recordReported records the mean batch that consumers report, until there is an observation. `avgMessagesPerEntry` is
@@ -302,30 +311,6 @@ func (t *topicState) wantsEntries(sample TopicSample) bool {
 	}
 	t.batches.changed = contradicted || seen.changed(t.batches.signs)
 	return t.batches.wantsCounters(sample, hasBacklog)
-}
-
-// turnover is the change of a backlog between two answers.
-type turnover struct {
-	// entries in the backlog now, and their growth.
-	entries, grown int64
-	// published and finished messages; negative if counters restarted.
-	published, finished int64
-}
-
-// turnover returns the change since the last answer, except published messages.
-func (s *subscriptionPartitions) turnover(answer []*SubscriptionSample) (since turnover) {
-	for _, one := range answer {
-		if one != nil {
-			since.entries += one.BacklogEntries
-			since.finished += one.DeliveredMessages - one.UnackedMessages
-		}
-	}
-	since.grown = since.entries
-	for _, before := range s.last {
-		since.grown -= before.backlogEntries
-		since.finished -= before.delivered - before.unacked
-	}
-	return since
 }
 
 // contradicts reports whether the backlog in entries and the backlog in messages grew differently, by the newest mean:

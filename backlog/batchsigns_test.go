@@ -113,14 +113,33 @@ func (a *follower) look(s *stream) float64 {
 
 // TestAFirstCountAmidPublishingIsCorrected: Pulsar counts messages when they arrive, and entries when they are written.
 func TestAFirstCountAmidPublishingIsCorrected(t *testing.T) {
-	s, a := &stream{now: midday()}, newFollower(t, false)
-	s.publish(49, 1)
-	s.entries -= 28
-	a.look(s)
-	s.now = s.now.Add(streamInterval)
-	s.publish(1, 1)
-	s.entries += 28
-	require.InDelta(t, 50, a.look(s), 1e-9)
+	for name, test := range map[string]struct{ size, unwritten int64 }{
+		"single messages":                       {1, 28},
+		"single messages, most of them written": {1, 5},
+		"batches":                               {10, 28},
+		"batches, hardly any of them written":   {10, 48},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, a := &stream{now: midday()}, newFollower(t, false)
+			s.publish(49, test.size)
+			s.entries -= test.unwritten
+			a.look(s)
+			s.now = s.now.Add(streamInterval)
+			s.publish(1, test.size)
+			s.entries += test.unwritten
+			require.InDelta(t, 50*test.size, a.look(s), 1e-9)
+			s.now = s.now.Add(streamInterval)
+			s.finish(21)
+			require.InDelta(t, 29*test.size, a.look(s), 1e-9, "the last of them")
+		})
+	}
+}
+
+func TestTransactionsAfterBatchesAreNoStall(t *testing.T) {
+	var b batches
+	b.record(counted(100_000, 10_000), signs{})
+	b.record(counted(100_100, 10_200), signs{})
+	require.InDelta(t, 100, 200*b.mean(200), 1e-9)
 }
 
 func TestEntryCountersAreRequestedWhenTheyMatter(t *testing.T) {

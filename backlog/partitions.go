@@ -274,3 +274,27 @@ func (s *subscriptionPartitions) delays() (delayed int64, unknownDelay bool) {
 	}
 	return delayed, unknownDelay
 }
+
+// turnover is the change of a backlog between two answers.
+type turnover struct {
+	// entries in the backlog now, and their growth.
+	entries, grown int64
+	// published and finished messages; negative if counters restarted.
+	published, finished int64
+}
+
+// turnover returns the change since the last answer, except published messages.
+func (s *subscriptionPartitions) turnover(answer []*SubscriptionSample) (since turnover) {
+	for _, one := range answer {
+		if one != nil {
+			since.entries += one.BacklogEntries
+			since.finished += one.DeliveredMessages - one.UnackedMessages
+		}
+	}
+	since.grown = since.entries
+	for _, before := range s.last {
+		since.grown -= before.backlogEntries
+		since.finished -= before.delivered - before.unacked
+	}
+	return since
+}
