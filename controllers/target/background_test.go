@@ -215,6 +215,50 @@ func TestTheStateAfterAnUpdateInTheBackgroundIsRead(t *testing.T) {
 	})
 }
 
+// slowReads answers what was so when a request came.
+type slowReads struct {
+	*fixture.Worker
+	takes time.Duration
+}
+
+func (w *slowReads) Describe(ctx context.Context, component function.Component) (function.Description, error) {
+	description, err := w.Worker.Describe(ctx, component)
+	time.Sleep(w.takes)
+	return description, err
+}
+
+func TestAReadThatBeganBeforeAnUpdateIsDropped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		worker := &slowReads{Worker: fixture.NewWorker()}
+		background, targets := withBackground(t, worker)
+		defer started(t, background)()
+		find := func() (replicas int32) {
+			if found, err := targets.Finder.Find(t.Context(), fixture.Namespace, fixture.WorkerPolicy().Spec); err == nil {
+				replicas = *found.Replicas
+			}
+			synctest.Wait()
+			return replicas
+		}
+		find()
+		require.Equal(t, int32(3), find())
+		component, err := Component(fixture.WorkerPolicy().Spec.PulsarFunctionRef, fixture.Cluster())
+		require.NoError(t, err)
+
+		time.Sleep(workerLookupTTL)
+		worker.takes = 3 * time.Second
+		find()
+		worker.takes = 0
+		targets.Workers.Update(t.Context(), fixture.Namespace, component, func(ctx context.Context) error {
+			return worker.SetParallelism(ctx, component, 7)
+		}, func(err error) { require.NoError(t, err) })
+		synctest.Wait()
+		require.Equal(t, int32(7), find())
+		time.Sleep(5 * time.Second)
+		require.Equal(t, int32(7), find())
+	})
+}
+
 func TestAnUpdateThatWaitsIsTheLastOneWanted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

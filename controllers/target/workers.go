@@ -99,7 +99,8 @@ func newWorkers(config Config) *Workers {
 }
 
 // find returns the last state of the component of a policy in the namespace, and reads it again when it is due, in the
-// background unless the caller waits. Otherwise it fails with ErrPending before the first answer, and during an update.
+// background unless the caller waits. It fails with ErrPending before the first answer, and for a caller that does not
+// wait also during an update.
 func (w *Workers) find(ctx context.Context, namespace string, component function.Component, waits bool) (
 	workerState, error,
 ) {
@@ -125,10 +126,11 @@ func (w *Workers) find(ctx context.Context, namespace string, component function
 // refresh reads the state of a component, unless an update begins meanwhile.
 func (w *Workers) refresh(ctx context.Context, component function.Component) {
 	before, _ := w.known.Last(component)
+	updated, _ := w.updatedAt(component)
 	at, valid := w.now(), workerLookupTTL
 	after := w.read(ctx, component, before)
-	switch updated, ever := w.updatedAt(component); {
-	case errors.Is(after.trouble, context.Canceled), ever && updated.After(at):
+	switch last, _ := w.updatedAt(component); {
+	case errors.Is(after.trouble, context.Canceled), !last.Equal(updated):
 		return
 	case after.troubled():
 		valid = lookupRetryAfter

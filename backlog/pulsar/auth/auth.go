@@ -219,12 +219,14 @@ func (c *connections) RoundTrip(req *http.Request) (*http.Response, error) {
 // redial has the requests after redialEvery look up their hosts.
 func (c *connections) redial(now time.Time) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now.Sub(c.since) < redialEvery {
-		return
+	before, due := c.transport, now.Sub(c.since) >= redialEvery
+	if due {
+		c.transport, c.since = before.Clone(), now
 	}
-	defer c.transport.CloseIdleConnections()
-	c.transport, c.since = c.transport.Clone(), now
+	c.mu.Unlock()
+	if due {
+		before.CloseIdleConnections()
+	}
 }
 
 // session is one set of credentials. It shares its connections with all that have the same certificates.
