@@ -193,11 +193,14 @@ func (c *consumers) burst(t *testing.T, n int64) {
 	stop()
 }
 
-// look reads all instances once.
-func (c *consumers) look(t *testing.T) backlog.InstancesSample {
+// look reads all instances, until as many are silent as have ended: one that stalls is silent for a moment.
+func (c *consumers) look(t *testing.T, silent int) (sample backlog.InstancesSample) {
 	t.Helper()
-	sample, err := c.scraper.FetchInstances(t.Context(), backlog.Object{Name: c.in.Name})
-	require.NoError(t, err)
+	until(t, func(ctx context.Context) (string, bool) {
+		var err error
+		sample, err = c.scraper.FetchInstances(ctx, backlog.Object{Name: c.in.Name})
+		return fmt.Sprintf("%v, %d silent", err, sample.Silent), err == nil && sample.Silent == silent
+	})
 	return sample
 }
 
