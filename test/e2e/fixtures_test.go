@@ -188,7 +188,7 @@ func (r recorder) components(t *testing.T) {
 			for _, i := range s.Instances {
 				done += i.Processed
 			}
-			return done == 20
+			return done >= 20 // what Pulsar delivers again counts again
 		})
 		path := fmt.Sprintf("/admin/v3/%ss/public/default/%s", component.kind, component.name)
 		r.take(t, fmt.Sprintf("%s-config-%s", component.kind, component.name), path)

@@ -195,11 +195,12 @@ func aSinkIsReadBack(t *testing.T, w *workerBroker) {
 
 	w.publish(t, "sink-in", messages)
 	sample := w.instances(t, function.KindSink, "drain", func(s backlog.InstancesSample) bool {
-		var written int64
+		var written, received int64
 		for _, i := range s.Instances {
 			written += i.Processed
+			received += i.Received
 		}
-		return written == messages
+		return written >= messages && received == written // what Pulsar delivers again counts again
 	})
 	require.Zero(t, sample.Silent)
 	for _, i := range sample.Instances {
@@ -227,7 +228,7 @@ func sourcesAreReadBack(t *testing.T, w *workerBroker) {
 		for _, i := range s.Instances {
 			written += i.Processed
 		}
-		return written == 5 && s.Silent == 0
+		return written >= 5 && s.Silent == 0
 	})
 
 	w.create(t, function.KindSource, map[string]any{
