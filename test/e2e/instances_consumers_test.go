@@ -296,6 +296,11 @@ func (c *consumers) measure(t *testing.T, from, to int64) measured {
 	}).reading.Instances
 	m.readingShare = c.truth.share(m.reading.At.Add(-m.reading.Window), m.reading.At, instances)
 
+	// Each processed message was reported before it was counted, but the report may be read later.
+	until(t, func(context.Context) (string, bool) {
+		done, _ := c.truth.between(time.Time{}, last.by)
+		return fmt.Sprintf("%d calls are reported, %d counted", done, after.processed), done >= after.processed
+	})
 	least, _ := c.truth.between(first.by, last.At)
 	most, took := c.truth.between(first.At, last.by)
 	t.Logf("%s: %.0f calls in %.2f s: busy %.3f, service time %.2f ms, %.1f calls/s, at most %d in flight; "+
