@@ -59,7 +59,7 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	window := int32(600) // a manual scale-up is held for this long
 	p.Spec.Actuator, p.Spec.Behavior.ScaleDown.StabilizationWindowSeconds = v1alpha1.ActuatorDirect, &window
 	addPolicy(t, p)
-	publish(t, f, load.Constant(90))
+	stop := publish(t, f, load.Constant(90))
 	f.AwaitReplicas(t, 4, 20) // of 25/s each: fewer could not keep up
 	f.AwaitConditions(t, "Ready=True/Scaling")
 	p, err := f.Policy(t.Context())
@@ -71,6 +71,13 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, hpa)
 
+	// A decision that raises replicas would be written over those that are scaled by hand.
+	stop()
+	require.NoError(t, f.AwaitAllDone(t.Context()))
+	f.AwaitPolicy(t, "no load", func(p *v1alpha1.AutoscalingPolicy) bool {
+		s := p.Status.Signals
+		return s != nil && s.PublishRate != nil && s.PublishRate.AsApproximateFloat64() < 10
+	})
 	scaleByHand(t, scene, name, 20)
 	f.AwaitPolicy(t, "20 replicas to be decided", func(p *v1alpha1.AutoscalingPolicy) bool {
 		d := p.Status.DesiredReplicas
@@ -78,6 +85,7 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	})
 	awaitEvent(t, name, "ReplicasChangedExternally", "-> 20 "+writtenBy)
 	since := time.Now()
+	publish(t, f, load.Constant(90))
 	f.AwaitDone(t, 100)
 	require.Subset(t, []int{20}, scene.Mesh.Desired(stage.Namespace, name, since)[1:], "nothing fights it")
 
