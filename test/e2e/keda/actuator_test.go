@@ -41,7 +41,7 @@ func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
 	since := time.Now()
 	require.NoError(t, f.PublishBurst(t.Context(), burst))
 	f.AwaitReplicas(t, 3, 10)
-	woken := wake(t, f)
+	woken := wake(t, f, since)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	desired := fromZero(t, name, since) // KEDA may activate it once more after the end
 	f.AwaitReplicas(t, 0, 0)
@@ -52,23 +52,26 @@ func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
 	awaitScaledObject(t, o, false)
 }
 
-// wake is the last decision for the Function at zero replicas.
-func wake(t *testing.T, f *stage.Function) int32 {
+// wake is the last decision since then for the Function at zero replicas. Its event is posted after the replicas.
+func wake(t *testing.T, f *stage.Function, since time.Time) (to int32) {
 	t.Helper()
-	var list eventsv1.EventList
-	require.NoError(t, scene.Client.List(t.Context(), &list, client.InNamespace(stage.Namespace)))
-	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return b.EventTime.Compare(a.EventTime.Time) })
-	var to int32
-	for _, e := range list.Items {
-		if e.Regarding.Name != f.Name || e.Reason != "DesiredReplicasChanged" {
-			continue
+	scene.Await(t, "an event about a change from 0", func(ctx context.Context) (bool, string, error) {
+		var list eventsv1.EventList
+		if err := scene.Client.List(ctx, &list, client.InNamespace(stage.Namespace)); err != nil {
+			return false, "", err
 		}
-		if n, _ := fmt.Sscanf(e.Note, "0 -> %d", &to); n == 1 {
-			return to
+		slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return b.EventTime.Compare(a.EventTime.Time) })
+		for _, e := range list.Items {
+			if e.Regarding.Name != f.Name || e.Reason != "DesiredReplicasChanged" || !e.EventTime.After(since) {
+				continue
+			}
+			if n, _ := fmt.Sscanf(e.Note, "0 -> %d", &to); n == 1 {
+				return true, "", nil
+			}
 		}
-	}
-	require.Fail(t, "no event about a change from 0", "%+v", list.Items)
-	return 0
+		return false, fmt.Sprintf("%+v", list.Items), nil
+	}, f.Name)
+	return to
 }
 
 // awaitScaledObject waits until a ScaledObject exists, or does not.
