@@ -27,6 +27,8 @@ func TestTheDemoOnRealParts(t *testing.T) {
 	dir := t.TempDir()
 	var out strings.Builder
 	d := newDemo(options{short: true, out: dir}, &out, false)
+	// It is not restarted when a stall costs its Lease.
+	d.scenario.flags = append(d.scenario.flags, "--lease-duration=60s", "--lease-renew-deadline=50s")
 	returned, err := d.run(t.Context())
 	require.NoError(t, err, out.String())
 

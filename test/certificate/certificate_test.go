@@ -102,6 +102,7 @@ func (s *scene) adapters(t *testing.T, flags ...string) {
 				"--kubeconfig=" + s.kubeconfig, "--lease-namespace=" + namespace, "--bind-address=127.0.0.1",
 				"--secure-port=" + strconv.Itoa(port), "--service-port=" + strconv.Itoa(s.ports[0]),
 				"--apiservice-owner=" + owner, "--log-format=text", "--shutdown-delay=0s",
+				"--lease-duration=60s", "--lease-renew-deadline=50s", // not restarted when a stall costs its Lease
 			}, flags...),
 		})
 		require.NoError(t, err)

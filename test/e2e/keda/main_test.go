@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,8 +48,9 @@ func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 	}
 	scene, err = stage.Open(ctx, stage.Config{
 		HPASyncPeriod: hpaSync,
-		AdapterFlags:  measuring,
-		ScalerFlags:   append([]string{"--hold-for=5m"}, measuring...),
+		// An adapter that loses its Lease in a stall is not restarted. One that is killed keeps it for the duration.
+		AdapterFlags: slices.Concat(measuring, []string{"--lease-duration=30s", "--lease-renew-deadline=25s"}),
+		ScalerFlags:  append([]string{"--hold-for=5m"}, measuring...),
 		// KEDA's limit of 20 requests a second is exhausted by 20 ScaledObjects that are polled every 2 s.
 		KEDA:     &keda.Config{OperatorFlags: []string{"--kube-api-qps=100", "--kube-api-burst=200"}},
 		Progress: os.Stderr,
