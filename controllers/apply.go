@@ -71,6 +71,8 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	}
 	if actions.MayScale(o, applied) {
 		result.ScaleFailed = a.scale(ctx, o.Subject, *actions.Replicas)
+	} else {
+		a.targets.Workers.Withdraw(client.ObjectKeyFromObject(o.Policy))
 	}
 	if result.ScaleFailed == nil {
 		result.ScaleFailed = a.updateFailed(o.Subject)

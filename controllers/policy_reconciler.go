@@ -244,6 +244,7 @@ func (r *PolicyReconciler) forget(key types.NamespacedName) {
 	r.interest.follow(key, nil)
 	r.memories.forget(key)
 	r.pipelines.forget(key)
+	r.config.Targets.Workers.Withdraw(key)
 }
 
 // takeOverResult is the result of a reconcile that ends after suspending or restoring another autoscaler; else empty.

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -30,11 +32,12 @@ func (a applier) updateWorker(ctx context.Context, subject plan.Subject, replica
 	case err != nil:
 		return err // Check prevents this
 	case subject.Target.Stopped || subject.Target.Frozen != nil:
+		a.targets.Workers.Withdraw(client.ObjectKeyFromObject(subject.Policy))
 		return nil // a later reconcile scales; the decision shows the hold
 	}
 	policy := *subject.Policy // the reconcile goes on to write its own
 	subject.Policy = &policy
-	a.targets.Workers.Update(ctx, subject.Policy.Namespace, component, func(ctx context.Context) error {
+	a.targets.Workers.Update(ctx, client.ObjectKeyFromObject(&policy), component, func(ctx context.Context) error {
 		return a.worker.SetParallelism(ctx, component, max(1, replicas))
 	}, func(err error) { _ = a.metrics.scaled(ctx, subject, replicas, err) }) // updateFailed returns it
 	return nil

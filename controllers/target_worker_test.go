@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -108,22 +109,22 @@ func TestAWorkerIsUpdatedAtMostOnceInAnInterval(t *testing.T) {
 
 // background has the next process send the requests to the worker in the background, as in production. It is called
 // in a bubble of synctest, and answered waits until they have ended.
-func (env *testEnv) background() (answered func()) {
+func (env *testEnv) background() (background *target.Background, answered func()) {
 	env.t.Helper()
-	background := target.NewBackground()
+	background = target.NewBackground()
 	env.configure = func(config *target.Config) { config.Background = background }
 	env.restart()
 	ctx, cancel := context.WithCancel(env.t.Context())
 	go func() { _ = background.Start(ctx) }()
 	env.t.Cleanup(cancel)
-	return synctest.Wait
+	return background, synctest.Wait
 }
 
 func TestAnUpdateInTheBackgroundIsSeenByTheNextDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		env := newWorkerEnv(t, fixture.WorkerPolicy())
 		env.worker.Answers = make(chan struct{})
-		answered := env.background()
+		_, answered := env.background()
 		env.reconcile()
 		answered()
 		env.firstDecision(700)
@@ -149,7 +150,7 @@ func TestAWorkerThatRefusesEachUpdateIsNeverReadyBetween(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		env := newWorkerEnv(t, fixture.WorkerPolicy())
 		env.worker.UpdateError = backlog.Errorf(backlog.ErrForbidden, "grant functions")
-		answered := env.background()
+		_, answered := env.background()
 		env.reconcile()
 		answered()
 		env.firstDecision(700)
@@ -175,6 +176,41 @@ func TestAWorkerThatRefusesEachUpdateIsNeverReadyBetween(t *testing.T) {
 		status, message := env.condition(v1alpha1.ConditionReady)
 		require.Equal(t, "True/Scaling", status, message)
 	})
+}
+
+func TestAnUpdateThatWaitsIsNotSentOnceNothingIsChanged(t *testing.T) {
+	for name, change := range map[string]func(*testEnv){
+		"mode Paused": func(env *testEnv) {
+			env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModePaused })
+		},
+		"all are paused": func(env *testEnv) { env.annotateLease(`"incident 42"`) },
+		"deleted":        func(env *testEnv) { require.NoError(env.t, env.client.Delete(env.t.Context(), env.policy())) },
+		"the present number is enough": func(env *testEnv) {
+			env.after(testInterval)
+			env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 3 })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				env := newWorkerEnv(t, fixture.WorkerPolicy(), lease(""))
+				background, answered := env.background()
+				env.reconcile()
+				answered()
+				free := make(chan struct{})
+				for range 4 {
+					background.Add(fixture.Namespace, fixture.Cluster().AdminURL, func(context.Context) { <-free })
+				}
+				answered()
+				env.firstDecision(700)
+				change(env)
+				_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+				require.NoError(t, err)
+				close(free)
+				answered()
+				require.Empty(t, env.worker.Updates)
+			})
+		})
+	}
 }
 
 func TestAFailOverDoesNotShortenTheInterval(t *testing.T) {

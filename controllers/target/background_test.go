@@ -158,7 +158,7 @@ func TestAnUpdateThatFailsInTheBackgroundIsKnownUntilTheNext(t *testing.T) {
 		component := function.Component{Cluster: fixture.Cluster(), Name: "resize"}
 		var results []error
 		update := func() {
-			targets.Workers.Update(t.Context(), fixture.Namespace, component, func(context.Context) error {
+			targets.Workers.Update(t.Context(), fixture.Key(), component, func(context.Context) error {
 				return backlog.ErrForbidden
 			}, func(err error) { results = append(results, err) })
 		}
@@ -199,7 +199,7 @@ func TestTheStateAfterAnUpdateInTheBackgroundIsRead(t *testing.T) {
 		require.Equal(t, int32(3), find())
 		component, err := Component(fixture.WorkerPolicy().Spec.PulsarFunctionRef, fixture.Cluster())
 		require.NoError(t, err)
-		targets.Workers.Update(t.Context(), fixture.Namespace, component, func(ctx context.Context) error {
+		targets.Workers.Update(t.Context(), fixture.Key(), component, func(ctx context.Context) error {
 			time.Sleep(time.Second)
 			return worker.SetParallelism(ctx, component, 7)
 		}, func(err error) { require.NoError(t, err) })
@@ -249,7 +249,7 @@ func TestAReadThatBeganBeforeAnUpdateIsDropped(t *testing.T) {
 		worker.takes = 3 * time.Second
 		find()
 		worker.takes = 0
-		targets.Workers.Update(t.Context(), fixture.Namespace, component, func(ctx context.Context) error {
+		targets.Workers.Update(t.Context(), fixture.Key(), component, func(ctx context.Context) error {
 			return worker.SetParallelism(ctx, component, 7)
 		}, func(err error) { require.NoError(t, err) })
 		synctest.Wait()
@@ -274,7 +274,7 @@ func TestAnUpdateThatWaitsIsTheLastOneWanted(t *testing.T) {
 				background, targets := withBackground(t, fixture.NewWorker())
 				var sent []int
 				for _, replicas := range []int{20, 3} {
-					targets.Workers.Update(t.Context(), fixture.Namespace,
+					targets.Workers.Update(t.Context(), fixture.Key(),
 						function.Component{Cluster: fixture.Cluster(), Name: "resize"},
 						func(context.Context) error {
 							sent = append(sent, replicas)

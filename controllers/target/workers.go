@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
@@ -57,10 +59,12 @@ type Workers struct {
 	background *Background
 }
 
-// update sends a request, and done gets its result.
+// update sends a request for a policy, and done gets its result.
 type update struct {
-	send func(context.Context) error
-	done func(error)
+	by        types.NamespacedName
+	component function.Component
+	send      func(context.Context) error
+	done      func(error)
 }
 
 // ErrPending means that a function worker has not answered yet.
@@ -231,21 +235,22 @@ func (w *Workers) Subscription(ctx context.Context, component function.Component
 	return config.Subscription, err
 }
 
-// Update has the component of a policy in the namespace updated by send, and then calls done with the result. It does
-// nothing while the component must not change: its last update is too recent, or no instance runs. The last call before
-// its turn is the one that counts, and none if that is too long ago: the policy may be paused or deleted.
-func (w *Workers) Update(ctx context.Context, namespace string, component function.Component,
+// Update has a component updated by send for a policy, and then calls done with the result. It does nothing while the
+// component must not change: its last update is too recent, or no instance runs. The last call before its turn is the
+// one that counts, and none if that is too long ago.
+func (w *Workers) Update(ctx context.Context, by types.NamespacedName, component function.Component,
 	send func(context.Context) error, done func(error),
 ) {
 	if w.updatedWithin(component, w.every) {
 		return
 	}
-	w.wanted.Put(component, update{send, done}, w.now())
-	w.background.run(ctx, namespace, purpose{component, true}, func(ctx context.Context) {
+	w.wanted.Put(component, update{by, component, send, done}, w.now())
+	w.background.run(ctx, by.Namespace, purpose{component, true}, func(ctx context.Context) {
 		last, wanted := w.wanted.Get(component, w.now())
 		if !wanted {
 			return
 		}
+		w.wanted.Delete(component)
 		begun, err := w.beginUpdate(ctx, component)
 		if begun {
 			w.updating.Put(component, struct{}{}, w.now())
@@ -265,6 +270,16 @@ func (w *Workers) Update(ctx context.Context, namespace string, component functi
 		}
 		last.done(err)
 	})
+}
+
+// Withdraw has an update for the policy that waits for its turn not sent: the policy is paused or deleted, or wants the
+// present number.
+func (w *Workers) Withdraw(by types.NamespacedName) {
+	for _, waiting := range w.wanted.Values() {
+		if waiting.by == by {
+			w.wanted.Delete(waiting.component)
+		}
+	}
 }
 
 // UpdateFailed is why the last update of a component failed; nil if it did not, or after the time in which the next one

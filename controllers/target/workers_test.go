@@ -47,7 +47,7 @@ func TestUpdateCountsForTheWholeInterval(t *testing.T) {
 	component := function.Component{Cluster: fixture.Cluster(), Name: "resize"}
 	began := 0
 	update := func() {
-		targets.Workers.Update(t.Context(), fixture.Namespace, component, func(context.Context) error {
+		targets.Workers.Update(t.Context(), fixture.Key(), component, func(context.Context) error {
 			began++
 			return nil
 		}, func(err error) { require.NoError(t, err) })
