@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -154,7 +153,7 @@ func watch(
 			builder.WithPredicates(allPausedChanged(reconciler.config.Lease))).
 		WatchesRawSource(notifications(reconciler.interest, discovery)).
 		WatchesRawSource(capabilityChanges(capabilities, everyPolicy(mgr.GetCache()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: reconcileTimeout}).
+		WithOptions(cluster.ControllerOptions(workers, reconcileTimeout)).
 		Build(reconciler)
 	if err != nil {
 		return fmt.Errorf("building the controller: %w", err)

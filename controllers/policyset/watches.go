@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -56,7 +55,7 @@ func (r *Reconciler) AddTo(mgr manager.Manager, discovery cluster.Discovery) err
 			Name: "discovery of selectable kinds", // before the first check, a set would delete all its policies
 			Wait: func(ctx context.Context) error { return discovery.WaitForSync(ctx, target.SelectableKinds()...) },
 		}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: reconcileTimeout}).
+		WithOptions(cluster.ControllerOptions(workers, reconcileTimeout)).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("building the controller of policy sets: %w", err)
