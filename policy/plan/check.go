@@ -40,7 +40,7 @@ func CheckForAuto(s Subject, a Autoscalers) *Violation {
 // scalingProblem is that of schedules, other policies and other autoscalers. The policy may suspend what otherProblem
 // finds, so that comes last.
 func scalingProblem(s Subject, a Autoscalers) *Violation {
-	return cmp.Or(ownProblem(s, a), kedaProblem(s, a), otherProblem(s, a))
+	return cmp.Or(leftBehind(s, a), ownProblem(s, a), kedaProblem(s, a), otherProblem(s, a))
 }
 
 // takesOver reports whether conflictPolicy TakeOver resolves the problem.
@@ -110,9 +110,6 @@ func ownProblem(s Subject, a Autoscalers) *Violation {
 		}
 		return ScalingProblem(v1alpha1.ReasonOlderPolicy, "AutoscalingPolicy %s %s the same target: delete one of the two",
 			a.OlderPolicy, why)
-	case leftBehind(s.Policy, a) != "":
-		return ScalingProblem(v1alpha1.ReasonPending, "waiting until Kubernetes deletes %s of the deleted policy of "+
-			"this name", leftBehind(s.Policy, a))
 	case a.Autoscaler != nil && !metav1.IsControlledBy(a.Autoscaler, s.Policy):
 		return ScalingProblem(v1alpha1.ReasonNameTaken, "HorizontalPodAutoscaler %s exists and is not this policy's: "+
 			"rename or delete it", a.Autoscaler.Name)
@@ -120,21 +117,23 @@ func ownProblem(s Subject, a Autoscalers) *Violation {
 	return nil
 }
 
-// leftBehind names an autoscaler of a deleted policy of the same name, which Kubernetes deletes by the policy's UID;
-// empty for none. KEDA's HorizontalPodAutoscaler follows its ScaledObject.
-func leftBehind(p *v1alpha1.AutoscalingPolicy, a Autoscalers) string {
+// leftBehind is that an autoscaler of a deleted policy of the same name exists, which Kubernetes deletes by the UID of
+// that policy; nil for none. KEDA's HorizontalPodAutoscaler follows its ScaledObject.
+func leftBehind(s Subject, a Autoscalers) *Violation {
 	of := func(object metav1.Object) bool {
 		owner := metav1.GetControllerOfNoCopy(object)
-		return owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy && owner.Name == p.Name && owner.UID != p.UID &&
-			strings.HasPrefix(owner.APIVersion, v1alpha1.Group+"/")
+		return owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy && owner.Name == s.Policy.Name &&
+			owner.UID != s.Policy.UID && strings.HasPrefix(owner.APIVersion, v1alpha1.Group+"/")
 	}
+	const waiting = "waiting until Kubernetes deletes %s %s of the deleted policy of this name"
 	switch {
 	case a.ScaledObject != nil && of(a.ScaledObject):
-		return KindScaledObject + " " + a.ScaledObject.Name
+		return cmp.Or(notFinalized(a.ScaledObject, s.Now),
+			ScalingProblem(v1alpha1.ReasonPending, waiting, KindScaledObject, a.ScaledObject.Name))
 	case a.Autoscaler != nil && of(a.Autoscaler):
-		return "HorizontalPodAutoscaler " + a.Autoscaler.Name
+		return ScalingProblem(v1alpha1.ReasonPending, waiting, "HorizontalPodAutoscaler", a.Autoscaler.Name)
 	default:
-		return ""
+		return nil
 	}
 }
 
@@ -205,15 +204,23 @@ func kedaProblem(s Subject, a Autoscalers) *Violation {
 // kedaFinalizerTimeout is how long KEDA may take to finalize a deleted ScaledObject, usually well under a second.
 const kedaFinalizerTimeout = time.Minute
 
+// notFinalized is that KEDA does not finalize a deleted ScaledObject, so that a user has to; nil if it may yet.
+func notFinalized(live *LiveScaledObject, now time.Time) *Violation {
+	if live.DeletionTimestamp == nil || now.Sub(live.DeletionTimestamp.Time) <= kedaFinalizerTimeout {
+		return nil
+	}
+	return ScalingProblem(v1alpha1.ReasonScaledObjectStays, "ScaledObject %s was deleted at %s and still exists, so "+
+		"KEDA may still scale the target: check that KEDA's operator runs, or if KEDA is uninstalled remove its "+
+		"finalizer finalizer.keda.sh", live.Name, live.DeletionTimestamp.UTC().Format(time.TimeOnly))
+}
+
 // KEDARemoval is why KEDA may still scale the target through a ScaledObject that is not wanted, or that blocks the next
 // one; nil if it may not. Its reason is ReasonScaledObjectStays once a user has to act.
 func KEDARemoval(s Subject, a Autoscalers, chosen v1alpha1.Actuator) *Violation {
 	live := a.OwnScaledObject(s.Policy)
 	switch wanted := chosen == v1alpha1.ActuatorKEDA && s.MayHaveScaledObject(); {
-	case live != nil && live.DeletionTimestamp != nil && s.Now.Sub(live.DeletionTimestamp.Time) > kedaFinalizerTimeout:
-		return ScalingProblem(v1alpha1.ReasonScaledObjectStays, "ScaledObject %s was deleted at %s and still exists, so "+
-			"KEDA may still scale the target: check that KEDA's operator runs, or if KEDA is uninstalled remove its "+
-			"finalizer finalizer.keda.sh", live.Name, live.DeletionTimestamp.UTC().Format(time.TimeOnly))
+	case live != nil && notFinalized(live, s.Now) != nil:
+		return notFinalized(live, s.Now)
 	case live != nil && (live.DeletionTimestamp != nil || !wanted):
 		return ScalingProblem(v1alpha1.ReasonPending, "waiting until KEDA finalizes ScaledObject %s", live.Name)
 	case a.KEDAAutoscaler != nil && (live == nil || !wanted):

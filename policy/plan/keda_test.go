@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -258,6 +259,12 @@ func TestChecksOfKEDA(t *testing.T) {
 		"a stranger's, Auto": {changes{auto, stranger}, v1alpha1.ReasonNameTaken, "rename or delete it"},
 		"that of a deleted policy of this name": {
 			changes{named, recreated}, v1alpha1.ReasonPending, "waiting until Kubernetes deletes ScaledObject",
+		},
+		"that of a deleted policy of this name, which KEDA does not finalize": {
+			changes{named, recreated, func(o *plan.Observed) {
+				o.ScaledObject.DeletionTimestamp = &metav1.Time{Time: o.Now.Add(-2 * time.Minute)}
+			}},
+			v1alpha1.ReasonScaledObjectStays, "finalizer.keda.sh",
 		},
 		"that of a deleted policy of this name, Auto": {
 			changes{auto, recreated, func(o *plan.Observed) { o.OtherScaledObjects = []string{o.ScaledObject.Name} }},
