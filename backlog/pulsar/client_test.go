@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -372,17 +373,20 @@ func TestTheCallersDeadlineIsNotOurTimeout(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			broker := newFakeBroker(t)
-			broker.on("orders/partitions", hangs)
-			registry := prometheus.NewRegistry()
-			ctx, cancel := tt.end(t.Context())
-			defer cancel()
-			_, err := newSource(t, Config{Registerer: registry}, broker).Fetch(ctx, broker.topic("orders"),
-				backlog.Request{Detail: backlog.Slim})
-			require.ErrorIs(t, err, backlog.ErrUnreachable)
-			require.ErrorIs(t, err, ctx.Err())
-			require.EqualError(t, err, "unreachable: "+broker.host()+" for persistent://public/default/orders: "+tt.text)
-			require.Equal(t, map[string]float64{tt.result: 1}, counted(t, registry))
+			synctest.Test(t, func(t *testing.T) {
+				way := newNetwork(t)
+				broker := way.broker("broker:8080")
+				broker.on("orders/partitions", hangs)
+				registry := prometheus.NewRegistry()
+				source := way.source(Config{Registerer: registry})
+				ctx, cancel := tt.end(t.Context())
+				defer cancel()
+				_, err := source.Fetch(ctx, broker.topic("orders"), backlog.Request{Detail: backlog.Slim})
+				require.ErrorIs(t, err, backlog.ErrUnreachable)
+				require.ErrorIs(t, err, ctx.Err())
+				require.EqualError(t, err, "unreachable: "+broker.host()+" for persistent://public/default/orders: "+tt.text)
+				require.Equal(t, map[string]float64{tt.result: 1}, counted(t, registry))
+			})
 		})
 	}
 }
