@@ -143,7 +143,10 @@ func TestMeterFindsTheLatencyOfAJavaInstance(t *testing.T) {
 	require.EqualValues(t, 2000, got.Published)
 	t.Logf("measured %+v, true %+v, lag %+v", got.Latencies, truth.Latencies(), got.Lag.Late)
 	want := truth.Latencies()
-	require.InDelta(t, want.P50, got.Latencies.P50, float64(want.P50/50+got.Lag.Late.P50))
+	// The truth begins when a message was sent, the meter when it was due: the publisher's lag is the difference. A stall
+	// moves a quantile by as much as it lasted, and the two means by the same.
+	require.InDelta(t, want.Mean+got.Lag.Late.Mean, got.Latencies.Mean, float64(want.P50/50))
+	require.InDelta(t, want.P50, got.Latencies.P50, float64(want.P50/50+got.Lag.Late.Max))
 	require.InDelta(t, want.P99, got.Latencies.P99, float64(want.P99/50+got.Lag.Late.Max))
 }
 
