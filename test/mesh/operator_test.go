@@ -223,7 +223,21 @@ func reasons(h *autoscalingv2.HorizontalPodAutoscaler) (reasons []string) {
 
 func namesake(t *testing.T, b *bed) {
 	b.create(t, "named", 1, 0)
-	b.createHPA(t, hpa("named", "named", 2)) // an idle Function is not reconciled: the HPA's own rescale wakes it
+	b.status(t, "named", func(s status, f *unstructured.Unstructured) bool {
+		return s.ObservedGeneration == f.GetGeneration() && s.Conditions[partStatefulSet].done()
+	})
+	// An idle Function is not reconciled: the HPA's own rescale wakes it. A late reconcile would delete the HPA before.
+	b.operator.Pause()
+	t.Cleanup(b.operator.Resume)
+	b.createHPA(t, hpa("named", "named", 2))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		f, err := b.functions().Get(t.Context(), "named", metav1.GetOptions{})
+		require.NoError(c, err)
+		replicas, _, err := unstructured.NestedInt64(f.Object, "spec", "replicas")
+		require.NoError(c, err)
+		require.EqualValues(c, 2, replicas)
+	}, patience, often)
+	b.operator.Resume()
 	require.Eventually(t, func() bool {
 		_, err := b.client.AutoscalingV2().HorizontalPodAutoscalers("default").Get(t.Context(), "named", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
