@@ -114,38 +114,6 @@ func TestALeaderThatStoodStillWritesNoMore(t *testing.T) {
 	s.requireUnchanged(t, since)
 }
 
-// TestAnAPIServerThatIsKilledComesBackToTheSame: meanwhile only messages are processed.
-func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
-	s := onScene(t)
-	before, since := s.capacity(t), time.Now()
-	done := s.function.Score.Counts().Done
-	require.NoError(t, s.Cluster.APIServer.Restart(t.Context()))
-	t.Logf("the API server was away for %s", time.Since(since).Round(time.Millisecond))
-	for i, a := range s.adapters {
-		t.Logf("adapter %d ended with it: %t", i+1, a.Ended() != nil)
-	}
-	s.settle(t)
-	s.roles(t)
-	s.requireRemembered(t, before)
-	s.requireUnchanged(t, since)
-	s.function.Await(t, "messages to be done", func(context.Context) (bool, string, error) {
-		now := s.function.Score.Counts().Done
-		return now > done+calm, fmt.Sprint(now-done, " more"), nil
-	})
-
-	// And replicas still follow a higher load.
-	p, err := s.function.Policy(t.Context())
-	require.NoError(t, err)
-	bounded := client.MergeFrom(p.DeepCopy())
-	p.Spec.MaxReplicas = 20
-	require.NoError(t, s.Client.Patch(t.Context(), p, bounded))
-	require.NoError(t, s.publish(t.Context(), 3*calm))
-	s.function.Await(t, "replicas for three times the load", func(ctx context.Context) (bool, string, error) {
-		now, err := s.function.Replicas(ctx)
-		return err == nil && now.Spec > 2*replicas-1, fmt.Sprintf("%+v", now), err
-	})
-}
-
 // TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader: the Lease keeps it when it is renewed, and when another
 // adapter takes it over. Nothing else in the cluster is edited.
 func TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader(t *testing.T) {
@@ -180,6 +148,39 @@ func TestAnAnnotationPausesAllPoliciesAndOutlivesTheLeader(t *testing.T) {
 	s.annotateLease(t, "null")
 	s.route(t, other)
 	s.settle(t)
+}
+
+// TestAnAPIServerThatIsKilledComesBackToTheSame: meanwhile only messages are processed. It is the last test, as
+// it leaves a higher load, which replicas follow.
+func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
+	s := onScene(t)
+	before, since := s.capacity(t), time.Now()
+	done := s.function.Score.Counts().Done
+	require.NoError(t, s.Cluster.APIServer.Restart(t.Context()))
+	t.Logf("the API server was away for %s", time.Since(since).Round(time.Millisecond))
+	for i, a := range s.adapters {
+		t.Logf("adapter %d ended with it: %t", i+1, a.Ended() != nil)
+	}
+	s.settle(t)
+	s.roles(t)
+	s.requireRemembered(t, before)
+	s.requireUnchanged(t, since)
+	s.function.Await(t, "messages to be done", func(context.Context) (bool, string, error) {
+		now := s.function.Score.Counts().Done
+		return now > done+calm, fmt.Sprint(now-done, " more"), nil
+	})
+
+	// And replicas still follow a higher load.
+	p, err := s.function.Policy(t.Context())
+	require.NoError(t, err)
+	bounded := client.MergeFrom(p.DeepCopy())
+	p.Spec.MaxReplicas = 20
+	require.NoError(t, s.Client.Patch(t.Context(), p, bounded))
+	require.NoError(t, s.publish(t.Context(), 3*calm))
+	s.function.Await(t, "replicas for three times the load", func(ctx context.Context) (bool, string, error) {
+		now, err := s.function.Replicas(ctx)
+		return err == nil && now.Spec > 2*replicas-1, fmt.Sprintf("%+v", now), err
+	})
 }
 
 // annotateLease pauses all policies with a text as JSON, or resumes them with null.
