@@ -142,6 +142,18 @@ func (s *scene) follow(t *testing.T, w *walker, g walk) {
 	require.LessOrEqual(t, changes, mostChanges)
 }
 
+// awaitInstalled repeats check --install: a stalled machine answers it late, which is unknown.
+func (s *scene) awaitInstalled(t *testing.T) {
+	t.Helper()
+	require.NoError(t, cluster.WaitFor(t.Context(), "check --install", pollTime,
+		func(ctx context.Context) (bool, string, error) {
+			checked, err := exec.CommandContext(ctx, s.built.plugin(), "check", "--install",
+				"--kubeconfig", s.Cluster.Kubeconfig()).CombinedOutput()
+			ok := strings.Contains(string(checked), "\nRESULT        ok 6, warning 0, error 0, unknown 0\n")
+			return ok && err == nil, fmt.Sprintf("%s%v", checked, err), nil
+		}))
+}
+
 func (s *scene) followFunctionMesh(t *testing.T, w *walker) {
 	f := s.addFunction(t, "resize", serviceTime)
 	before := s.objects(t)
@@ -156,10 +168,7 @@ func (s *scene) followFunctionMesh(t *testing.T, w *walker) {
 				require.Contains(t, output, "The images are pushed.")
 				require.Contains(t, output, `deployment "adapter" successfully rolled out`)
 				s.awaitMetricsAPI(t)
-				checked, err := exec.CommandContext(t.Context(), s.built.plugin(), "check", "--install",
-					"--kubeconfig", s.Cluster.Kubeconfig()).CombinedOutput()
-				require.NoError(t, err, "%s", checked)
-				require.Contains(t, string(checked), "\nRESULT        ok 6, warning 0, error 0, unknown 0\n")
+				s.awaitInstalled(t)
 				s.requireNamespacesGo(t, "after-install")
 			},
 			"3. Look before it scales": func(t *testing.T, output string) {
