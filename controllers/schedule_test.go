@@ -55,3 +55,21 @@ func TestAScheduleWithAMistakeWritesNothingAndIsNamed(t *testing.T) {
 	require.Nil(t, env.autoscaler())
 	require.Empty(t, env.written)
 }
+
+func TestAScheduleThatBreaksWhileItIsActiveIsNoEnd(t *testing.T) {
+	p := fixture.Policy()
+	p.Spec.Schedules = []v1alpha1.Schedule{{
+		Name: "day", Start: "0 9 * * *", End: "0 10 * * *", MinReplicas: new(int32(5)),
+	}}
+	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
+	env.now = time.Date(2027, 1, 15, 9, 30, 0, 0, time.UTC)
+	env.firstDecision(0)
+	require.Equal(t, int32(5), env.policy().Status.Limits.MinReplicas)
+	env.events()
+
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Schedules[0].End = "0 10 * * 7" })
+	env.reconcile()
+	for _, event := range env.events() {
+		require.NotContains(t, event, "ReplicaLimitsChanged")
+	}
+}

@@ -88,7 +88,7 @@ func Events(o plan.Observed, h History, after v1alpha1.AutoscalingPolicyStatus) 
 		all = append(all, desiredReplicasChanged(from, to, why))
 	}
 	h.events.unwritten = nil
-	if !equality.Semantic.DeepEqual(before.Limits, after.Limits) {
+	if !equality.Semantic.DeepEqual(before.Limits, after.Limits) && o.BadSchedule == nil {
 		all = append(all, limitsChanged(o))
 	}
 	for _, s := range append(conditionSubjects(before, after), raiseSubject(before, h.events.raise)) {

@@ -17,13 +17,13 @@ import (
 )
 
 // At returns the limits that hold at a time; nil for those of the spec, while no schedule is active. With an error, a
-// user has to correct a schedule.
-func At(spec v1alpha1.AutoscalingPolicySpec, now time.Time) (*v1alpha1.Limits, error) {
+// user has to correct a schedule, and the limits are those of the rest.
+func At(spec v1alpha1.AutoscalingPolicySpec, now time.Time) (_ *v1alpha1.Limits, mistake error) {
 	limits := v1alpha1.Limits{MinReplicas: policy.MinReplicas(spec), MaxReplicas: spec.MaxReplicas}
 	for _, s := range spec.Schedules {
 		active, err := isActive(s, now)
-		if err != nil {
-			return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
+		if err != nil && mistake == nil {
+			mistake = fmt.Errorf("schedule %s: %w", s.Name, err)
 		}
 		if !active {
 			continue
@@ -37,10 +37,10 @@ func At(spec v1alpha1.AutoscalingPolicySpec, now time.Time) (*v1alpha1.Limits, e
 		}
 	}
 	if limits.Schedules == nil {
-		return nil, nil //nolint:nilnil // no schedule is active, which is usual
+		return nil, mistake // no schedule is active, which is usual
 	}
 	limits.MinReplicas = min(limits.MinReplicas, limits.MaxReplicas)
-	return &limits, nil
+	return &limits, mistake
 }
 
 // isActive reports whether there was no end since the last start.

@@ -121,6 +121,16 @@ func TestActiveSchedulesNarrowTheLimits(t *testing.T) {
 	}
 }
 
+func TestAMistakeInAScheduleLeavesTheRest(t *testing.T) {
+	t.Parallel()
+	limits, err := schedule.At(spec(v1alpha1.ScalingSpec{MaxReplicas: 20, Schedules: []v1alpha1.Schedule{
+		{Name: "sunday", Start: "0 8 * * 7", End: "0 9 * * 7"}, days("backup", nil, new(int32(2))),
+	}}), at(t, "2026-11-27 12:00:00 +0100"))
+	require.ErrorContains(t, err, `schedule sunday: start "0 8 * * 7"`)
+	want := v1alpha1.Limits{MinReplicas: 1, MaxReplicas: 2, Schedules: []v1alpha1.ScheduleName{"backup"}}
+	require.Equal(t, &want, limits)
+}
+
 func TestAMistakeInAScheduleNamesIt(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
