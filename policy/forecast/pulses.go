@@ -60,6 +60,9 @@ func (p Pulses) Learn(rate Rate, deviation float64) Pulses {
 	switch running := p.Running(); {
 	case p.Base == 0:
 		p.Base = max(rate.PerSecond, smallest)
+	case rate.Window > longestWindow && running && p.outlasts(rate, extra):
+		p.Past = slices.Clone(p.Past)
+		p.Past[len(p.Past)-1].Messages += extra * seconds
 	case rate.Window > longestWindow && running: // its end was not seen
 		p.Past = p.Past[:len(p.Past)-1]
 	case rate.Window > longestWindow:
@@ -73,6 +76,17 @@ func (p Pulses) Learn(rate Rate, deviation float64) Pulses {
 		p.Base = max(smallest, p.Base+min(1, seconds/baseTime.Seconds())*extra)
 	}
 	return p
+}
+
+// outlasts reports whether the running pulse goes on after a gap, and not the one after it.
+func (p Pulses) outlasts(rate Rate, extra float64) bool {
+	last := len(p.Past) - 1
+	for i := range last {
+		if next := p.Past[last].Begin.Add(p.Past[i+1].Begin.Sub(p.Past[i].Begin)); !rate.At.Before(next) {
+			return false
+		}
+	}
+	return extra >= (p.High-p.Base)/2
 }
 
 // smallest is a base that is no longer unknown: one message in three years.

@@ -35,8 +35,12 @@ func train(count int, period float64) []pulse {
 
 // learned is what polls until a second show of the pulses, above a base of 10 messages/s.
 func learned(pulses []pulse, until float64) forecast.Pulses {
-	var p forecast.Pulses
-	for second := float64(poll); second <= until; second += poll {
+	return polled(forecast.Pulses{}, pulses, 0, until)
+}
+
+// polled is what polls between two seconds add.
+func polled(p forecast.Pulses, pulses []pulse, since, until float64) forecast.Pulses {
+	for second := since + poll; second <= until; second += poll {
 		messages := 10.0 * poll
 		for _, one := range pulses {
 			overlap := min(second, one.begin+one.length) - max(second-poll, one.begin)
@@ -197,6 +201,39 @@ func TestAPulseWhoseEndWasNotSeenIsForgotten(t *testing.T) {
 	p = p.Learn(forecast.Rate{PerSecond: 10, Window: 5 * time.Minute, At: at(63 + 3*300 + 320)}, 1)
 	require.False(t, p.Running())
 	require.Len(t, p.Past, 3)
+}
+
+func TestAPulseThatOutlastsAGapIsTheSame(t *testing.T) {
+	const began = 63 + 5*3600
+	pulses := train(8, 3600)
+	for i := range pulses {
+		pulses[i].length = 600
+	}
+	for name, test := range map[string]struct {
+		gap, rate float64
+		pulses    int
+	}{
+		"a restart":          {200, 200, 6},
+		"it ended meanwhile": {600, 10, 5},
+		"the next one runs":  {3600, 200, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, now := learned(pulses, began+100), began+100+test.gap
+			window := time.Duration(test.gap * float64(time.Second))
+			p = p.Learn(forecast.Rate{PerSecond: test.rate, Window: window, At: at(now)}, 1)
+			require.Len(t, p.Past, test.pulses)
+			require.Equal(t, test.pulses == 6, p.Running())
+			if !p.Running() {
+				return
+			}
+			p = polled(p, pulses, now, began+700)
+			require.WithinDuration(t, at(began), p.Past[5].Begin, time.Second)
+			require.InDelta(t, 600, p.Past[5].Seconds, 1)
+			require.InEpsilon(t, 600*190, p.Past[5].Messages, 0.01)
+			_, expected := p.Next(at(began + 700))
+			require.True(t, expected)
+		})
+	}
 }
 
 func TestALongRecordReplacesHeadroom(t *testing.T) {
