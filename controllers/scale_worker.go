@@ -32,7 +32,6 @@ func (a applier) updateWorker(ctx context.Context, subject plan.Subject, replica
 	case err != nil:
 		return err // Check prevents this
 	case subject.Target.Stopped || subject.Target.Frozen != nil:
-		a.targets.Workers.Withdraw(client.ObjectKeyFromObject(subject.Policy))
 		return nil // a later reconcile scales; the decision shows the hold
 	}
 	policy := *subject.Policy // the reconcile goes on to write its own

@@ -13,14 +13,21 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestAScheduleLimitsReplicasWhileItIsActive(t *testing.T) {
+// dayEnv has decided at that time with a schedule of at least 5 replicas from 9 to 10.
+func dayEnv(t *testing.T, at time.Time) *testEnv {
+	t.Helper()
 	p := fixture.Policy()
 	p.Spec.Schedules = []v1alpha1.Schedule{{
 		Name: "day", Start: "0 9 * * *", End: "0 10 * * *", MinReplicas: new(int32(5)),
 	}}
 	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
-	env.now = time.Date(2027, 1, 15, 8, 50, 0, 0, time.UTC)
+	env.now = at
 	env.firstDecision(0)
+	return env
+}
+
+func TestAScheduleLimitsReplicasWhileItIsActive(t *testing.T) {
+	env := dayEnv(t, time.Date(2027, 1, 15, 8, 50, 0, 0, time.UTC))
 	require.Nil(t, env.policy().Status.Limits)
 	require.Equal(t, int32(3), *env.policy().Status.DesiredReplicas)
 	env.events()
@@ -57,13 +64,7 @@ func TestAScheduleWithAMistakeWritesNothingAndIsNamed(t *testing.T) {
 }
 
 func TestAScheduleThatBreaksWhileItIsActiveIsNoEnd(t *testing.T) {
-	p := fixture.Policy()
-	p.Spec.Schedules = []v1alpha1.Schedule{{
-		Name: "day", Start: "0 9 * * *", End: "0 10 * * *", MinReplicas: new(int32(5)),
-	}}
-	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
-	env.now = time.Date(2027, 1, 15, 9, 30, 0, 0, time.UTC)
-	env.firstDecision(0)
+	env := dayEnv(t, time.Date(2027, 1, 15, 9, 30, 0, 0, time.UTC))
 	require.Equal(t, int32(5), env.policy().Status.Limits.MinReplicas)
 	env.events()
 

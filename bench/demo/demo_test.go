@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/run"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
 func TestTheDemoOnRealParts(t *testing.T) {
@@ -27,8 +28,7 @@ func TestTheDemoOnRealParts(t *testing.T) {
 	dir := t.TempDir()
 	var out strings.Builder
 	d := newDemo(options{short: true, out: dir}, &out, false)
-	// It is not restarted when a stall costs its Lease.
-	d.scenario.flags = append(d.scenario.flags, "--lease-duration=60s", "--lease-renew-deadline=50s")
+	d.scenario.flags = append(d.scenario.flags, stage.PatientLease()...)
 	returned, err := d.run(t.Context())
 	require.NoError(t, err, out.String())
 

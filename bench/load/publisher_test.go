@@ -82,7 +82,7 @@ func TestPublisherEndsWithItsContext(t *testing.T) {
 }
 
 // Pulsar's client forgets a message before it calls back: a flush in between waits for nothing.
-func TestAMessageWhoseCallBackComesAfterTheFlushIsCounted(t *testing.T) {
+func TestAMessageIsCountedIfTheClientCallsBackAfterTheFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakePulsar{callsBack: time.Second}
 		publish(t, f, "{duration: 1s, constant: {rate: 10}}", Messages{})

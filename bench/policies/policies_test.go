@@ -33,11 +33,9 @@ func TestAFewPoliciesOnARealControlPlane(t *testing.T) {
 		policies: 8, contenders: []string{byHPA, directPush}, calm: 5 * time.Second, jsonPath: path, out: &out,
 		progress: os.Stderr,
 		stage: stage.Config{
-			HPASyncPeriod: time.Second, AdapterFlags: []string{
-				"--poll-interval=1s", "--rate-window=3s",
-				"--lease-duration=60s", "--lease-renew-deadline=50s", // not restarted when a stall costs its Lease
-			},
-			Progress: os.Stderr,
+			HPASyncPeriod: time.Second,
+			AdapterFlags:  append(stage.PatientLease(), "--poll-interval=1s", "--rate-window=3s"),
+			Progress:      os.Stderr,
 		},
 	}.run(t.Context()))
 	text, err := os.ReadFile(path)

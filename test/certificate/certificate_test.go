@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -31,6 +32,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
 const (
@@ -98,12 +100,11 @@ func (s *scene) adapters(t *testing.T, flags ...string) {
 	s.replicas = nil
 	for i, port := range s.ports {
 		replica, err := proc.Start(context.WithoutCancel(t.Context()), proc.Config{
-			Name: fmt.Sprintf("adapter %d", i+1), Path: s.built, Args: append([]string{
+			Name: fmt.Sprintf("adapter %d", i+1), Path: s.built, Args: slices.Concat([]string{
 				"--kubeconfig=" + s.kubeconfig, "--lease-namespace=" + namespace, "--bind-address=127.0.0.1",
 				"--secure-port=" + strconv.Itoa(port), "--service-port=" + strconv.Itoa(s.ports[0]),
 				"--apiservice-owner=" + owner, "--log-format=text", "--shutdown-delay=0s",
-				"--lease-duration=60s", "--lease-renew-deadline=50s", // not restarted when a stall costs its Lease
-			}, flags...),
+			}, stage.PatientLease(), flags),
 		})
 		require.NoError(t, err)
 		t.Cleanup(func() {

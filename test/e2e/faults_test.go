@@ -4,9 +4,6 @@
 package e2e
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -25,18 +22,6 @@ func awaitLearned(t *testing.T, f *stage.Function) *v1alpha1.Capacity {
 	return f.AwaitPolicy(t, "a capacity", func(p *v1alpha1.AutoscalingPolicy) bool {
 		return p.Status.Capacity != nil
 	}).Status.Capacity
-}
-
-// awaitMessage waits until a condition's message has the words. A reason may come earlier with other words: a request
-// that a stall holds up has no answer in time, and is PulsarUnreachable too.
-func awaitMessage(t *testing.T, name, wanted string, words ...string) {
-	t.Helper()
-	scene.AwaitPolicy(t, name, fmt.Sprint(wanted, words), func(p *v1alpha1.AutoscalingPolicy) bool {
-		return slices.ContainsFunc(strings.Split(stage.Conditions(p), "\n"), func(line string) bool {
-			return strings.HasPrefix(line, wanted+":") &&
-				!slices.ContainsFunc(words, func(text string) bool { return !strings.Contains(line, text) })
-		})
-	})
 }
 
 func TestFaultAMissingTopicAndAMissingSubscriptionAreToldApart(t *testing.T) {
@@ -67,7 +52,7 @@ func TestFaultAWrongAdminURLIsNamedAndItsCorrectionFound(t *testing.T) {
 		Name: name, ServiceTime: 10 * time.Millisecond, Replicas: 3, AdminURL: "http://127.0.0.1:1",
 	})
 	addPolicy(t, newPolicy(name))
-	awaitMessage(t, name, "Ready=False/PulsarUnreachable", "127.0.0.1:1", "connection refused")
+	scene.AwaitMessage(t, name, "Ready=False/PulsarUnreachable", "127.0.0.1:1", "connection refused")
 	f.AwaitHPA(t, "ScalingActive=False", "connection refused")
 	requireUntouched(t, f, 3)
 	awaitAlert(t, f, "PulsarAutoscalerDataUnknown", true)

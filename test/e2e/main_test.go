@@ -46,12 +46,10 @@ func openStage(ctx context.Context) (_ *stage.Stage, err error) {
 	return scene, err
 }
 
-// adapterFlags are those of all adapters here. An adapter that loses its Lease in a stall is not restarted.
+// adapterFlags are those of all adapters here.
 func adapterFlags() []string {
-	return []string{
-		"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String(),
-		"--lease-duration=60s", "--lease-renew-deadline=50s",
-	}
+	return append(stage.PatientLease(), "--poll-interval="+pollInterval.String(), "--rate-window=4s",
+		"--stale-after="+staleAfter.String())
 }
 
 func closeStage(s *stage.Stage) error {

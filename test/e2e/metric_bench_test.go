@@ -31,10 +31,7 @@ import (
 
 // theShipped has the intervals that ship, for what is measured.
 var theShipped = shared.New("a real broker and control plane", func(ctx context.Context) (*stage.Stage, error) {
-	return stage.Open(ctx, stage.Config{
-		// It is not restarted when a stall costs its Lease.
-		AdapterFlags: []string{"--lease-duration=60s", "--lease-renew-deadline=50s"}, Progress: os.Stderr,
-	})
+	return stage.Open(ctx, stage.Config{AdapterFlags: stage.PatientLease(), Progress: os.Stderr})
 }, closeStage)
 
 // BenchmarkMetric is the GET of a metric: from kube-apiserver through its aggregator to the adapter, like the HPA

@@ -136,7 +136,7 @@ func workersTargetsThatAreNone(t *testing.T, w *workerBroker) {
 	away := workerPolicy("away", v1alpha1.WorkloadFunction)
 	away.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: "http://127.0.0.1:1"}
 	create(t, away)
-	awaitMessage(t, "away", "TargetFound=False/PulsarUnreachable", "connection refused")
+	scene.AwaitMessage(t, "away", "TargetFound=False/PulsarUnreachable", "connection refused")
 
 	labels := map[string]string{"test": "in-kubernetes"}
 	create(t, &appsv1.StatefulSet{

@@ -52,11 +52,10 @@ func openScene(ctx context.Context) (_ *scene, err error) {
 	s := &scene{}
 	s.Stage, err = stage.Open(ctx, stage.Config{
 		HPASyncPeriod: time.Second,
-		AdapterFlags: []string{
-			"--policy-metrics=Full", "--poll-interval=1s", "--rate-window=" + rateWindow.String(),
-			"--stale-after=" + stale.String(), "--pulsar-timeout=" + timeout.String(), "--allowed-pulsar-hosts=127.0.0.1",
-			"--lease-duration=60s", "--lease-renew-deadline=50s", // nobody restarts an adapter that a stall cost its Lease
-		},
+		AdapterFlags: append(stage.PatientLease(),
+			"--policy-metrics=Full", "--poll-interval=1s", "--rate-window="+rateWindow.String(),
+			"--stale-after="+stale.String(), "--pulsar-timeout="+timeout.String(), "--allowed-pulsar-hosts=127.0.0.1",
+		),
 		Progress: os.Stderr,
 	})
 	if err != nil {

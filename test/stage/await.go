@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +59,16 @@ func (s *Stage) AwaitConditions(t testing.TB, name string, wanted ...string) (me
 		return true
 	})
 	return message
+}
+
+// AwaitMessage waits until a policy has a condition with the words in its message. A reason may come earlier with other
+// words: a request that a stall holds up has no answer in time, and is PulsarUnreachable too.
+func (s *Stage) AwaitMessage(t testing.TB, name, wanted string, words ...string) {
+	t.Helper()
+	s.AwaitPolicy(t, name, fmt.Sprint(wanted, words), func(p *v1alpha1.AutoscalingPolicy) bool {
+		_, holds := messageOf(strings.Split(Conditions(p), "\n"), wanted, words...)
+		return holds
+	})
 }
 
 // AwaitGone waits until an object does not exist.
@@ -132,21 +143,19 @@ func (f *Function) AwaitHPA(t testing.TB, wanted string, words ...string) {
 			return false, "none", err
 		}
 		all := hpaConditions(hpa)
-		message, holds := messageOf(all, wanted)
-		for _, text := range words {
-			holds = holds && strings.Contains(message, text)
-		}
+		_, holds := messageOf(all, wanted, words...)
 		return holds, strings.Join(all, "\n"), nil
 	})
 }
 
-// messageOf is the message of a condition among lines of "Type=Status/Reason: message".
-func messageOf(conditions []string, wanted string) (message string, holds bool) {
+// messageOf is the message of a condition among lines of "Type=Status/Reason: message", if it has the words.
+func messageOf(conditions []string, wanted string, words ...string) (message string, holds bool) {
 	for _, line := range conditions {
 		rest, found := strings.CutPrefix(line, wanted)
 		if found && (strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, ":")) {
 			_, message, _ := strings.Cut(rest, ": ")
-			return message, true
+			lacks := func(text string) bool { return !strings.Contains(message, text) }
+			return message, !slices.ContainsFunc(words, lacks)
 		}
 	}
 	return "", false

@@ -25,6 +25,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
+// PatientLease are the flags of an adapter that no kubelet restarts: one that loses its Lease in a stall ends.
+func PatientLease() []string { return []string{"--lease-duration=60s", "--lease-renew-deadline=50s"} }
+
 // Config configures a stage. The zero value has shipped intervals.
 type Config struct {
 	// HPASyncPeriod is the sync period of the HPA controller; 0 is 15 s, Kubernetes' default.
